@@ -16,7 +16,7 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.added_noise import added_noise_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
@@ -90,7 +90,8 @@ class AddNoise(Keyed, RecordMethod):
         ``"move"`` like all others, or ``"keep"``: zeros stay zeros, where they say that there is nothing.
     missing
         Of ways that look at several columns at once: records with gaps are refused (``"refuse"``), or get noise with
-        those that have the same gaps (``"apart"``). Gaps themselves always stay.
+        those that have the same gaps (``"apart"``); of ``how="correlated"`` also ``"together"``, by the covariances of
+        the records without a gap, where gaps are many and lie anyhow. Gaps themselves always stay.
     version
         Version of the draws.
     key_file
@@ -119,7 +120,7 @@ class AddNoise(Keyed, RecordMethod):
     decimals: Annotated[int, Number(least=0, most=9)] | None = None
     nonnegative: bool = False
     zeros: Literal["move", "keep"] = "move"
-    missing: Literal["refuse", "apart"] = "refuse"
+    missing: Literal["refuse", "apart", "together"] = "refuse"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +130,11 @@ class AddNoise(Keyed, RecordMethod):
                 f'amount={self.amount:g} is not allowed with how="romm": beyond {MOST_TURN:g}, values turn to the '
                 "other side of the mean, from where they can be turned back.",
                 hint=f"Give an amount of at most {MOST_TURN:g}.",
+            )
+        if self.missing == "together" and self.how != "correlated":
+            raise ParameterError(
+                f'missing="together" is for how="correlated", not for "{self.how}", which needs whole records.',
+                hint='Use missing="apart", or how="correlated".',
             )
         if self.how == "outliers" and self.decimals is not None:
             raise ParameterError(
@@ -157,12 +163,16 @@ class AddNoise(Keyed, RecordMethod):
         flagged = 0
         for part in in_steps("noise", self._parts(records, names, exact)):
             units = [exact[place].units[part.rows] for place in part.places]
-            moves = self._moves(records, key, names, units, part)
+            there = [~exact[place].gaps[part.rows] for place in part.places]
+            moves = self._moves(records, key, names, units, part, np.logical_and.reduce(there))
             flagged += int((moves != 0).any(axis=0).sum()) if self.how == "outliers" else 0
-            for place, mine, move in zip(part.places, units, moves, strict=True):
+            for place, mine, move, has in zip(part.places, units, moves, there, strict=True):
+                rows, mine, move = (part.rows, mine, move) if has.all() else (part.rows[has], mine[has], move[has])
+                if not len(rows):
+                    continue
                 _refuse_beyond(names[place], exact[place], ways[place], mine, move)
                 done = landed(mine, move, ways[place], tallies[place].least)
-                new[place][part.rows] = done.units
+                new[place][rows] = done.units
                 tallies[place].add(done)
         return self._outcome(records, key, names, exact, ways, new, tallies, flagged)
 
@@ -188,6 +198,11 @@ class AddNoise(Keyed, RecordMethod):
                     hint='Fill them in first, give records with the same gaps noise of their own (missing="apart"), or '
                     'noise to each column by itself (how="independent").',
                 )
+            if self.missing == "together":
+                return [
+                    NoisePart(rows[np.argsort(records.identity[rows])], list(range(len(names))), _where(records, rows))
+                    for rows in rows_by_kind(kind)
+                ]
             for column in (column for column in gaps.T if column.any()):
                 _, kind = np.unique(kind * 2 + column, return_inverse=True)
             for rows in rows_by_kind(kind):
@@ -203,17 +218,30 @@ class AddNoise(Keyed, RecordMethod):
     # ---- moves ---------------------------------------------------------------------------------------------------
 
     def _moves(
-        self, records: RecordSet, key: Key, names: Sequence[str], units: Sequence[Ints], part: NoisePart
+        self,
+        records: RecordSet,
+        key: Key,
+        names: Sequence[str],
+        units: Sequence[Ints],
+        part: NoisePart,
+        whole: Bools,
     ) -> Floats:
-        """How far the values of a part move, in the units of their columns: one row for each column."""
+        """How far the values of a part move, in the units of their columns: one row for each column.
+
+        ``whole`` are the records without a gap: they say how large noise is, and how it goes together.
+        """
         from discreet.records.additive import moves
         from discreet.records.additive.moments import DependentColumn, centred
         from discreet.records.additive.normal_draws import normal_draws
 
         assert records.identity is not None
         chosen = [names[place] for place in part.places]
+        everybody = part
+        if not whole.all():
+            units = [column[whole] for column in units]
+            part = NoisePart(part.rows[whole], part.places, f"{part.where} without a gap")
         self._refuse_alike(chosen, units, part)
-        identity = records.identity[part.rows]
+        identity = records.identity[everybody.rows]
         purposes = [self._purpose(records, names, name) for name in chosen]
         if self.how == "romm":
             return self._mixed_rows(records, key, names, units, identity)
@@ -259,6 +287,7 @@ class AddNoise(Keyed, RecordMethod):
         told: list[Any] = [float(self.amount), *(names if self.how not in EACH else ()), None]
         told += records.strata if self.how != "proportional" else ()
         told += [self.flag, float(self.beyond)] if self.how == "outliers" else []
+        told += ["together"] if self.missing == "together" else []
         digest = blake2b(json.dumps([self.how, *told]).encode(), digest_size=8).hexdigest()
         return self.purpose(f"add noise/{digest}/{name}")
 
@@ -281,6 +310,11 @@ class AddNoise(Keyed, RecordMethod):
         """Refuse what has no variance, and too few records for the covariances that they shall have."""
         if self.how == "proportional":
             return
+        if not len(part.rows):
+            raise InputError(
+                f"There is no record{part.where}, and covariances are those of such records.",
+                hint='Fill gaps in, or give noise to each column by itself (how="independent").',
+            )
         for name, values in zip(names, units, strict=True):
             if len(values) == 1:
                 raise InputError(

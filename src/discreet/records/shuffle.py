@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import InputError, ProtectionError, counted, listed
+from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
@@ -21,7 +21,7 @@ from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of, ordered_numbers, rows_by_identity, taken, unchanged
-from discreet.records.shuffling import Scores, correlations, dependence, drawn_numbers, scores_of
+from discreet.records.shuffling import Scores, correlations, dependence, drawn_numbers, paired_numbers, scores_of
 from discreet.records.value_columns import (
     empty_rows,
     refuse_changed_and_given,
@@ -61,6 +61,9 @@ class Shuffle(Keyed, RecordMethod):
     scale
         ``"rank"`` keeps rank correlations; ``"product_moment"`` correlations of values as they are, for columns that
         are nearly normal.
+    sample
+        ``"normal"`` draws, or a ``"latin_hypercube"`` of normal scores that is paired until ranks correlate as they
+        should; without given columns, and by ranks.
     version
         Version of the draws.
     key_file
@@ -83,12 +86,18 @@ class Shuffle(Keyed, RecordMethod):
     given: tuple[str, ...] = ()
     exact: bool = True
     scale: Literal["rank", "product_moment"] = "rank"
+    sample: Literal["normal", "latin_hypercube"] = "normal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
         refuse_given_twice(self.given)
         refuse_changed_and_given(self.columns, self.given, "change places")
+        if self.sample == "latin_hypercube" and (self.given or self.scale != "rank"):
+            raise ParameterError(
+                'sample="latin_hypercube" pairs ranks of the shuffled columns, without given ones.',
+                hint='Leave given= and scale= out, or use sample="normal".',
+            )
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -133,7 +142,11 @@ class Shuffle(Keyed, RecordMethod):
         on = dependence(matrix, many)
         self._refuse_explained(names, on.explained)
         noise = np.column_stack([self._normal(key, name, records.identity[rows], told) for name in names])
-        drawn = drawn_numbers(np.column_stack([one.score for one in scores]), noise, on, exact=self.exact)
+        before = np.column_stack([one.score for one in scores])
+        if self.sample == "latin_hypercube":
+            drawn = paired_numbers(before, noise, matrix, exact=self.exact)
+        else:
+            drawn = drawn_numbers(before, noise, on, exact=self.exact)
         places, ranks = [], [one.rank for one in scores]
         for place in range(many):
             there = np.sort(scores[place].order) if len(scores[place].order) < len(rows) else np.arange(len(rows))
@@ -154,7 +167,8 @@ class Shuffle(Keyed, RecordMethod):
         for column in columns:
             content.update(np.where(column.empty, 0, column.values).astype("<f8")[order].tobytes())
         named = [column.name for column in columns]
-        return named, list(self.given), self.exact, self.scale, list(records.strata), content.hexdigest()
+        sample = () if self.sample == "normal" else (self.sample,)
+        return named, list(self.given), self.exact, self.scale, list(records.strata), content.hexdigest(), *sample
 
     def _normal(self, key: Key, name: str, identity: Ints, told: Sequence[Any]) -> Floats:
         from scipy.special import ndtri

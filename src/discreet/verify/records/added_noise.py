@@ -78,6 +78,7 @@ def _columns(step: CheckedStep) -> list[str] | None:
     wrong = how not in HOW or method["flag"] not in FLAGS or not 0.5 < method["beyond"] < 1
     wrong |= not isfinite(amount) or amount <= 0 or (how == "romm" and amount > 2)
     wrong |= how == "outliers" and method["decimals"] is not None
+    wrong |= method["missing"] == "together" and how != "correlated"
     drawn = [done.facts["columns"] for done in step.earlier if _same_draws(done.method, method)]
     if wrong or any(len(some) != len(columns) for some in lists):
         step.refuse("how noise was made is not what the method says")
@@ -147,6 +148,8 @@ def _parts(step: CheckedStep, noisy: dict[str, ChangedUnits], identity: Words | 
         if len(names) > 1 and step.method["missing"] == "refuse":
             step.refuse("records with gaps got noise, and the method refuses them")
             return None
+        if step.method["missing"] == "together":
+            return _with_gaps(step, noisy, identity, gaps)
         kinds = np.unique(np.column_stack([kinds, gaps]), axis=0, return_inverse=True)[1].ravel()
     found = []
     for rows in np.split(np.argsort(kinds, kind="stable"), np.cumsum(np.unique(kinds, return_counts=True)[1])[:-1]):
@@ -157,6 +160,22 @@ def _parts(step: CheckedStep, noisy: dict[str, ChangedUnits], identity: Words | 
             if len(mine):
                 units = np.stack([noisy[name].old[mine] for name in chosen], axis=1)
                 found.append(NoisyRows(mine, chosen, units, None if identity is None else identity[mine]))
+    return found
+
+
+def _with_gaps(
+    step: CheckedStep, noisy: dict[str, NoisyColumn], identity: Words | None, gaps: Bools
+) -> list[NoisyRows] | None:
+    """Records of each stratum, whatever their gaps; those without one must be enough for covariances."""
+    kinds, found = stratum_numbers(step), []
+    units = np.stack([column.old for column in noisy.values()], axis=1)
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        part = NoisyRows(rows, list(noisy), units[rows], None if identity is None else identity[rows], gaps[rows])
+        if len(part.whole()) < len(noisy) + 2:
+            step.refuse("too few records have no gap to say how noise goes together")
+            return None
+        found.append(part)
     return found
 
 
@@ -226,14 +245,16 @@ def _check_sizes(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Seque
     for part in parts:
         for place, name in enumerate(part.columns):
             at = facts["columns"].index(name)
-            units = part.units[:, place].astype(np.float64)
-            size = np.abs(units) if how == "proportional" else np.full(len(units), units.std(ddof=1))
+            there = part.there(place)
+            units = part.units[there, place].astype(np.float64)
+            spread = float(part.whole()[:, place].astype(np.float64).std(ddof=1))
+            size = np.abs(units) if how == "proportional" else np.full(len(units), spread)
             use = size > 0
             if any(facts[what][at] for what in ("cut", "zeros", "codes")) or not use.any():
                 continue
             size = size[use] * np.sqrt(float(step.method["amount"]))
             column = noisy[name]
-            total = float(np.sqrt((((column.moved()[part.rows])[use] / size) ** 2).sum()))
+            total = float(np.sqrt((((column.moved()[part.rows[there]])[use] / size) ** 2).sum()))
             rounded = float(np.sqrt(((0.5 / 10.0**column.finer / size) ** 2).sum()))
             least, most = (
                 float(np.sqrt(end)) for end in (chi2.ppf(BEYOND_CHANCE, len(size)), chi2.isf(BEYOND_CHANCE, len(size)))
@@ -268,11 +289,12 @@ def _check_moves(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Seque
     for part in parts:
         ends = drawn_moves(step, part, columns)
         for place, name in enumerate(part.columns):
-            column = noisy[name]
+            column, there = noisy[name], part.there(place)
+            rows = part.rows[there]
             lands = [
-                _landing(step, column, part.rows, end[:, place], side) for end, side in zip(ends, (-1, 1), strict=True)
+                _landing(step, column, rows, end[there, place], side) for end, side in zip(ends, (-1, 1), strict=True)
             ]
-            new = column.new[part.rows]
+            new = column.new[rows]
             slack = 1 if step.method["how"] in KEEPING else 0  # what keeps the sum
             wrong[name] += int(((new < lands[0].units - slack) | (new > lands[1].units + slack)).sum())
             for what in ("cut", "codes"):

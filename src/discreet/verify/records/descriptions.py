@@ -152,7 +152,7 @@ METHODS: dict[str, Shape] = {
             "decimals": optional(whole(0, 9)),
             "nonnegative": flag,
             "zeros": one_of("move", "keep"),
-            "missing": one_of("refuse", "apart"),
+            "missing": one_of("refuse", "apart", "together"),
             **KEYED,
         }
     ),
@@ -251,6 +251,7 @@ METHODS: dict[str, Shape] = {
             "transform": one_of("none", "log", "box_cox"),
             "distance": one_of("euclidean", "gower"),
             "categories": many(SOME),
+            "clustering": one_of("means", "mixture"),
         }
     ),
     "mask_residual": record(
@@ -352,6 +353,7 @@ METHODS: dict[str, Shape] = {
             "given": many(SOME),
             "exact": flag,
             "scale": one_of("rank", "product_moment"),
+            "sample": one_of("normal", "latin_hypercube"),
             **KEYED,
         }
     ),
