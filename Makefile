@@ -29,7 +29,7 @@ demo:
 
 test:
 	@sh tools/setup.sh
-	$(PY) -m pytest -n 2
+	$(PY) -m pytest -n 2 --dist worksteal
 
 test-papers:
 	@sh tools/setup.sh
@@ -37,7 +37,7 @@ test-papers:
 
 coverage:
 	@sh tools/setup.sh
-	$(PY) -m pytest -n 2 --cov --cov-report=term $(COVERAGE)
+	$(PY) -m pytest -n 2 --dist worksteal --cov --cov-report=term $(COVERAGE)
 
 attack:
 	@sh tools/setup.sh
