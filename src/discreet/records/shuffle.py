@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engine.draws import draws, fractions
-from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed
+from discreet.errors import InputError, ProtectionError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.shuffle import shuffled_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, RecordSet
+from discreet.model.records import RecordSet
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of, ordered_numbers, rows_by_identity, taken, unchanged
 from discreet.records.shuffling import Scores, correlations, dependence, drawn_numbers, scores_of
+from discreet.records.together import refuse_given_roles, refuse_given_twice
 from discreet.records.value_columns import empty_rows, refuse_repeated, value_columns
 
 if TYPE_CHECKING:
@@ -80,16 +81,7 @@ class Shuffle(Keyed, RecordMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        if len(set(self.given)) < len(self.given):
-            raise ParameterError("given= names a column twice.", hint="Name each once.")
-        self._refuse_both(self.columns)
-
-    def _refuse_both(self, names: Sequence[str]) -> None:
-        both = [name for name in names if name in self.given]
-        if both:
-            raise ParameterError(
-                f"{listed(both)} would change places and be given, too.", hint="Take it out of columns= or of given=."
-            )
+        refuse_given_twice(self.given, self.columns, "change places")
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -100,8 +92,8 @@ class Shuffle(Keyed, RecordMethod):
         """Let values change places."""
         assert key is not None
         names = value_columns(records, self.columns, "Shuffle")
-        self._refuse_both(names)
-        _refuse_given(records, self.given)
+        refuse_given_twice(self.given, names, "change places")
+        refuse_given_roles(records, self.given)
         columns = [_column_of(records, name) for name in (*names, *self.given)]
         _refuse_constant(columns)
         source = np.tile(np.arange(len(records)), (len(names), 1))
@@ -243,16 +235,6 @@ class _Shuffled(NamedTuple):
 
 def _column_of(records: RecordSet, name: str) -> _Column:
     return _Column(name, ordered_numbers(records, name), empty_rows(records, name))
-
-
-def _refuse_given(records: RecordSet, names: Sequence[str]) -> None:
-    for name in names:
-        records[name]  # refuses what is not there
-        if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-            raise ParameterError(
-                f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                hint="Take it out of given=.",
-            )
 
 
 def _refuse_constant(columns: Sequence[_Column]) -> None:
