@@ -1,8 +1,18 @@
+"""What makes thousands of tests quick, and changes nothing that they see."""
+
 from __future__ import annotations
+
+import gc
+import os
 
 import pytest
 
 from tests.kernels import compile_kernels
+
+
+def pytest_configure() -> None:
+    """Do not wait for the disk thousands of times: what tests write need not outlast a power cut."""
+    os.fsync = os.fstat  # refuses what is no open file, as the true one does
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -10,3 +20,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     workers = getattr(session.config.option, "numprocesses", None)
     if workers and not hasattr(session.config, "workerinput"):
         compile_kernels(workers)
+
+
+def pytest_collection_finish() -> None:
+    """Tests themselves are no garbage: looking through all of them again and again takes a fifth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
