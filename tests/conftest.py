@@ -23,7 +23,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Tests themselves are no garbage: looking through all of them again and again takes a fifth of the time."""
+    """Tests themselves are no garbage, and need not be looked through again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
