@@ -216,7 +216,7 @@ def linked() -> ds.TableSet:
 
 def equations() -> ds.TableSet:
     values = ["turnover", "home", "export"]
-    tables = ds.tabulate(records(), by={"region": REGION, "trade": FLAT_TRADE}, value=values, **ROLES)
+    tables = ds.tabulate(records(), by={"region": REGION, "trade": TRADE}, value=values, **ROLES)
     linked_by = ds.TableSet(tables.tables, ["turnover = home + export"])
     return linked_by.assess(ds.PPercent(10))
 
