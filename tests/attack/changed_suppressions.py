@@ -1,4 +1,6 @@
-"""Changes of what a release of suppressed tables means, as if all digests were recomputed; none may pass the checker.
+"""Changes of what a release of suppressed tables means, as if all digests were recomputed, and of single bytes.
+
+None may pass the checker.
 
 ``python -m tests.attack.changed_suppressions --count 10000`` runs them; a sample is in tests/verify.
 """
@@ -10,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -21,7 +25,7 @@ from discreet.model.evidence import DOWN, MOVES, UP, Acceptance, Proofs
 from discreet.model.public import PublicRelease, public_table
 from discreet.model.release import Release
 from discreet.model.table import CellStatus
-from discreet.verify import check_release
+from discreet.verify import check_folder, check_release
 from tests.attack.running import tallied
 from tests.battery.cases import INPUTS
 
@@ -319,5 +323,34 @@ def attack(count: int, seed: int = 0) -> Counter[str]:
     return found
 
 
+def changed_bytes(folder: Path, count: int, seed: int) -> list[str]:
+    """Change so many bytes of a saved release, one at a time: those that the checker takes."""
+    rng = random.Random(seed)
+    content = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    taken = []
+    for _ in range(count):
+        path = rng.choice(list(content))
+        data = bytearray(content[path])
+        at = rng.randrange(len(data))
+        data[at] = (data[at] + rng.randrange(1, 256)) % 256
+        path.write_bytes(data)
+        if check_folder(folder).holds:
+            taken.append(f"{path.name}, byte {at}")
+        path.write_bytes(content[path])
+    return taken
+
+
+def attack_both(count: int, seed: int = 0) -> Counter[str]:
+    """So many changes of meaning, and as many of bytes."""
+    found = attack(count, seed)
+    with TemporaryDirectory() as place:
+        ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress()).save(Path(place) / "out")
+        taken = changed_bytes(Path(place) / "out", count, seed)
+    print(*taken, sep="\n")
+    found["bytes"] += count
+    found["accepted"] += len(taken)
+    return found
+
+
 if __name__ == "__main__":
-    raise SystemExit(tallied(__doc__, 10_000, attack, NEVER))
+    raise SystemExit(tallied(__doc__, 10_000, attack_both, NEVER))
