@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import fsum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
+from discreet.records.together import RowsTogether, rows_with_gaps, short_number, where_rows
 from discreet.records.value_columns import (
     exact_column,
     refuse_repeated,
@@ -46,17 +47,6 @@ FREE = {"independent": 0, "correlated": 1, "exact": 2, "restricted": 3, "outlier
 choice but one or two, and readers would try them."""
 FEWEST_TURNED = 6
 MOST_TURN = 2.0
-
-
-class NoisePart(NamedTuple):
-    """Rows that get noise together, in an order of who they are, and the places of the columns that they have.
-
-    ``where`` says which rows these are, in words that go on a sentence.
-    """
-
-    rows: Ints
-    places: list[int]
-    where: str
 
 
 @dataclass(frozen=True)
@@ -178,17 +168,17 @@ class AddNoise(Keyed, RecordMethod):
 
     # ---- which rows get noise together ------------------------------------------------------------------------
 
-    def _parts(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> list[NoisePart]:
+    def _parts(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> list[RowsTogether]:
         """Rows of each stratum, apart where they have other gaps; for each column where each has noise of its own."""
         assert records.identity is not None
         gaps = np.stack([column.gaps for column in exact], axis=1)
         kind = stratum_of(records)
-        parts = list[NoisePart]()
+        parts = list[RowsTogether]()
         if self.how in EACH:
             for rows in rows_by_kind(kind):
                 rows = rows[np.argsort(records.identity[rows])]
-                where = _where(records, rows)
-                parts += [NoisePart(rows[~gaps[rows, place]], [place], where) for place in range(len(names))]
+                where = where_rows(records, rows)
+                parts += [RowsTogether(rows[~gaps[rows, place]], [place], where) for place in range(len(names))]
         else:
             empty = [name for name, column in zip(names, gaps.T, strict=True) if column.any()]
             if empty and len(names) > 1 and self.missing == "refuse":
@@ -200,17 +190,13 @@ class AddNoise(Keyed, RecordMethod):
                 )
             if self.missing == "together":
                 return [
-                    NoisePart(rows[np.argsort(records.identity[rows])], list(range(len(names))), _where(records, rows))
+                    RowsTogether(
+                        rows[np.argsort(records.identity[rows])], list(range(len(names))), where_rows(records, rows)
+                    )
                     for rows in rows_by_kind(kind)
                 ]
-            for column in (column for column in gaps.T if column.any()):
-                _, kind = np.unique(kind * 2 + column, return_inverse=True)
-            for rows in rows_by_kind(kind):
-                there = np.flatnonzero(~gaps[rows[0]]).tolist()
-                missing = [name for name, gap in zip(names, gaps[rows[0]], strict=True) if gap]
-                where = _where(records, rows, missing)
-                parts.append(NoisePart(rows[np.argsort(records.identity[rows])], there, where))
-        parts = [part for part in parts if part.places and len(part.rows)]
+            parts = list(rows_with_gaps(records, names, kind, gaps))
+        parts = [part for part in parts if len(part.rows)]
         if not parts:
             raise InputError(f"There is no value in any of {listed(names)}.", hint="Name columns that hold numbers.")
         return parts
@@ -223,7 +209,7 @@ class AddNoise(Keyed, RecordMethod):
         key: Key,
         names: Sequence[str],
         units: Sequence[Ints],
-        part: NoisePart,
+        part: RowsTogether,
         whole: Bools,
     ) -> Floats:
         """How far the values of a part move, in the units of their columns: one row for each column.
@@ -239,7 +225,7 @@ class AddNoise(Keyed, RecordMethod):
         everybody = part
         if not whole.all():
             units = [column[whole] for column in units]
-            part = NoisePart(part.rows[whole], part.places, f"{part.where} without a gap")
+            part = RowsTogether(part.rows[whole], part.places, f"{part.where} without a gap")
         self._refuse_alike(chosen, units, part)
         identity = records.identity[everybody.rows]
         purposes = [self._purpose(records, names, name) for name in chosen]
@@ -291,7 +277,7 @@ class AddNoise(Keyed, RecordMethod):
         digest = blake2b(json.dumps([self.how, *told]).encode(), digest_size=8).hexdigest()
         return self.purpose(f"add noise/{digest}/{name}")
 
-    def _outlying(self, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> Floats:
+    def _outlying(self, names: Sequence[str], units: Sequence[Ints], part: RowsTogether) -> Floats:
         """What the noise of every record is multiplied by; 0 for records that are no outliers."""
         from discreet.records.additive.outlying import NoSpread, noise_factor
 
@@ -306,7 +292,7 @@ class AddNoise(Keyed, RecordMethod):
 
     # ---- what cannot be done -------------------------------------------------------------------------------------
 
-    def _refuse_alike(self, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> None:
+    def _refuse_alike(self, names: Sequence[str], units: Sequence[Ints], part: RowsTogether) -> None:
         """Refuse what has no variance, and too few records for the covariances that they shall have."""
         if self.how == "proportional":
             return
@@ -334,7 +320,7 @@ class AddNoise(Keyed, RecordMethod):
                 hint='Name fewer columns, merge strata, or use how="independent".',
             )
 
-    def _dependent(self, names: Sequence[str], part: NoisePart, place: int) -> InputError:
+    def _dependent(self, names: Sequence[str], part: RowsTogether, place: int) -> InputError:
         what = "ranks" if self.how == "latin_hypercube" else "values"
         return InputError(
             f"The {what} of {names[place]!r}{part.where} follow from {listed(names[:place])}, so that the "
@@ -422,11 +408,7 @@ class NoiseTally:
             fsum(column) / self.many for column in zip(*self._sums, strict=True)
         )
         old, new = before_squares - before**2, after_squares - after**2
-        return (_short((after - before) / old**0.5), _short(new / old)) if old > 0 else (0.0, 1.0)
-
-
-def _short(number: float) -> float:
-    return float(f"{number:.6g}") + 0.0
+        return (short_number((after - before) / old**0.5), short_number(new / old)) if old > 0 else (0.0, 1.0)
 
 
 def _from_least(units: Sequence[Ints]) -> Floats:
@@ -435,13 +417,6 @@ def _from_least(units: Sequence[Ints]) -> Floats:
     for row, column in zip(found, units, strict=True):
         row[:] = column - column.min()
     return found
-
-
-def _where(records: RecordSet, rows: Ints, gaps: Sequence[str] = ()) -> str:
-    """The stratum and the gaps of some rows, in words that go on."""
-    told = [f"{name} {records[name][int(rows[0])].as_py()!r}" for name in records.strata]
-    told += [f"a gap in {listed(gaps)}"] if gaps else []
-    return f" with {', '.join(told)}" if told else ""
 
 
 def _refuse_infinite(records: RecordSet, name: str) -> None:

@@ -22,14 +22,8 @@ from discreet.model.records import RecordSet
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of, ordered_numbers, rows_by_identity, taken, unchanged
 from discreet.records.shuffling import Scores, correlations, dependence, drawn_numbers, paired_numbers, scores_of
-from discreet.records.value_columns import (
-    empty_rows,
-    refuse_changed_and_given,
-    refuse_given,
-    refuse_given_twice,
-    refuse_repeated,
-    value_columns,
-)
+from discreet.records.together import refuse_given_roles, refuse_given_twice
+from discreet.records.value_columns import empty_rows, refuse_repeated, value_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,8 +85,7 @@ class Shuffle(Keyed, RecordMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        refuse_given_twice(self.given)
-        refuse_changed_and_given(self.columns, self.given, "change places")
+        refuse_given_twice(self.given, self.columns, "change places")
         if self.sample == "latin_hypercube" and (self.given or self.scale != "rank"):
             raise ParameterError(
                 'sample="latin_hypercube" pairs ranks of the shuffled columns, without given ones.',
@@ -108,8 +101,8 @@ class Shuffle(Keyed, RecordMethod):
         """Let values change places."""
         assert key is not None
         names = value_columns(records, self.columns, "Shuffle")
-        refuse_changed_and_given(names, self.given, "change places")
-        refuse_given(records, self.given)
+        refuse_given_twice(self.given, names, "change places")
+        refuse_given_roles(records, self.given)
         columns = [_column_of(records, name) for name in (*names, *self.given)]
         _refuse_constant(columns)
         source = np.tile(np.arange(len(records)), (len(names), 1))

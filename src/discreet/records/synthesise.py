@@ -17,7 +17,7 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.synthesis import synthesis_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, WEIGHT, RecordSet
+from discreet.model.records import WEIGHT, RecordSet
 from discreet.parameters import Natural, Number
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of
@@ -31,7 +31,8 @@ from discreet.records.synthesis.sequence import (
     refuse_late_rules,
 )
 from discreet.records.synthesis.structural import read_rules, refuse_contradictions, refuse_rules_of_few
-from discreet.records.value_columns import NO_VALUES, refuse_repeated, stratum_of
+from discreet.records.together import refuse_given_roles
+from discreet.records.value_columns import NO_VALUES, refuse_repeated, refuse_without_values, stratum_of
 from discreet.rules.key_counts import codes_of
 
 MODELS = get_args(Model)
@@ -200,12 +201,7 @@ class Synthesise(Keyed, RecordMethod):
     def _columns(self, records: RecordSet, strata: Sequence[str]) -> tuple[str, ...]:
         for name in (*self.columns, *strata):
             records[name]  # refuses what is not there
-        for name in self.columns:
-            if records.about(name).role in NO_VALUES:
-                raise ParameterError(
-                    f"Column {name!r} is a {records.about(name).role}, and holds no values that may change.",
-                    hint="Leave it out.",
-                )
+        refuse_without_values(records, self.columns)
         kept = (*strata, *(self.given or ()))
         free = [name for name in records.names if records.about(name).role not in NO_VALUES and name not in kept]
         names = self.columns or tuple(free)
@@ -216,13 +212,7 @@ class Synthesise(Keyed, RecordMethod):
     def _given(self, records: RecordSet, names: Sequence[str]) -> list[str]:
         if self.given is None:
             return [n for n in records.names if n not in names and records.about(n).role not in NO_VALUES]
-        for name in self.given:
-            records[name]  # refuses what is not there
-            if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-                raise ParameterError(
-                    f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                    hint="Take it out of given=.",
-                )
+        refuse_given_roles(records, self.given)
         return list(self.given)
 
     def _model(self, column: SynthesisColumn) -> Model:

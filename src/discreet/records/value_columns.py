@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.errors import InputError, NeedsError, ParameterError, listed
+from discreet.errors import InputError, NeedsError, ParameterError
 from discreet.model.arrays import Bools, Ints
 from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, NUMERIC, WEIGHT, MissingRange, RecordSet
 from discreet.records.exact_columns import ExactColumn, exact_units
@@ -26,32 +26,6 @@ def refuse_repeated(columns: Sequence[str]) -> None:
         raise ParameterError("columns= names a column twice.", hint="Name each once.")
 
 
-def refuse_given_twice(given: Sequence[str]) -> None:
-    """Refuse given columns of which one is named twice."""
-    if len(set(given)) < len(given):
-        raise ParameterError("given= names a column twice.", hint="Name each once.")
-
-
-def refuse_changed_and_given(columns: Sequence[str], given: Sequence[str], what: str) -> None:
-    """Refuse columns that would change and be given, too; ``what`` says what would be done to them."""
-    both = [name for name in columns if name in given]
-    if both:
-        raise ParameterError(
-            f"{listed(both)} would {what} and be given, too.", hint="Take it out of columns= or of given=."
-        )
-
-
-def refuse_given(records: RecordSet, given: Sequence[str]) -> None:
-    """Refuse given columns that are not there, or that nothing depends on."""
-    for name in given:
-        records[name]  # refuses what is not there
-        if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-            raise ParameterError(
-                f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                hint="Take it out of given=.",
-            )
-
-
 def value_columns(records: RecordSet, named: tuple[str, ...], method: str) -> tuple[str, ...]:
     """The columns; ``method`` is the name of the one that asks."""
     names = named or records.with_role(NUMERIC)
@@ -60,6 +34,12 @@ def value_columns(records: RecordSet, named: tuple[str, ...], method: str) -> tu
             f"{method} needs to know which columns it is about.",
             hint=f"Give {method}([...]), or Microdata(numeric=[...]).",
         )
+    refuse_without_values(records, names)
+    return names
+
+
+def refuse_without_values(records: RecordSet, names: Sequence[str]) -> None:
+    """Refuse columns that are not there, and those that hold no values of anybody."""
     for name in names:
         records[name]  # refuses what is not there
         if records.about(name).role in NO_VALUES:
@@ -67,7 +47,6 @@ def value_columns(records: RecordSet, named: tuple[str, ...], method: str) -> tu
                 f"Column {name!r} is a {records.about(name).role}, and holds no values that may change.",
                 hint="Leave it out.",
             )
-    return names
 
 
 def empty_rows(records: RecordSet, name: str) -> Bools:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isclose, isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import counted
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.added_noise import FLAGS, HOW, added_noise_claim
 from discreet.verify.records.added_moves import BY_ITSELF, EDGE, NoisyRows, drawn_moves
+from discreet.verify.records.changed_columns import ChangedColumn, LandedUnits, changed_columns
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.keyed_draws import Words, identity_of
 from discreet.verify.records.outlying_records import outlyingness
-from discreet.verify.records.unit_columns import ChangedUnits, unit_column
 from discreet.verify.records.value_columns import stated_columns, stratum_numbers
 from discreet.verify.records.words import is_unknown
 
@@ -37,10 +37,9 @@ def check_added_noise(step: CheckedStep) -> None:
     columns = _columns(step)
     if columns is None:
         return
-    found = {name: unit_column(step, name, decimals) for name, decimals in zip(columns, facts["decimals"], strict=True)}
-    if any(column is None for column in found.values()):
+    noisy = changed_columns(step, columns)
+    if noisy is None:
         return
-    noisy = {name: column for name, column in found.items() if column is not None}
     for place, (name, column) in enumerate(noisy.items()):
         _check_counts(step, name, column, place)
         _check_effect(step, name, column, place)
@@ -97,7 +96,7 @@ def _same_draws(one: Any, other: Any) -> bool:
     return bool(one["method"] == other["method"] and one["version"] == other["version"])
 
 
-def _check_counts(step: CheckedStep, name: str, column: ChangedUnits, place: int) -> None:
+def _check_counts(step: CheckedStep, name: str, column: ChangedColumn, place: int) -> None:
     """Zeros that stayed, values that did not change, and what cannot have been cut or moved away from codes."""
     method, there = step.method, ~column.empty
     kept, cut, zeros, codes = (step.evidence.facts[what][place] for what in COUNTS)
@@ -125,7 +124,7 @@ def _check_counts(step: CheckedStep, name: str, column: ChangedUnits, place: int
         step.refuse("altered values are told from others by their last digits", name)
 
 
-def _check_effect(step: CheckedStep, name: str, column: ChangedUnits, place: int) -> None:
+def _check_effect(step: CheckedStep, name: str, column: ChangedColumn, place: int) -> None:
     """How far the mean moved, and what became of the variance."""
     facts, there = step.evidence.facts, ~column.empty
     if not there.any():
@@ -139,7 +138,7 @@ def _check_effect(step: CheckedStep, name: str, column: ChangedUnits, place: int
         step.refuse("the mean or the variance changed otherwise than stated", name)
 
 
-def _parts(step: CheckedStep, noisy: dict[str, ChangedUnits], identity: Words | None) -> list[NoisyRows] | None:
+def _parts(step: CheckedStep, noisy: dict[str, ChangedColumn], identity: Words | None) -> list[NoisyRows] | None:
     """Records that got noise together: those of a stratum, with the same gaps; of each column where it is by itself."""
     gaps = np.stack([column.empty for column in noisy.values()], axis=1)
     kinds, names = stratum_numbers(step), list(noisy)
@@ -164,7 +163,7 @@ def _parts(step: CheckedStep, noisy: dict[str, ChangedUnits], identity: Words | 
 
 
 def _with_gaps(
-    step: CheckedStep, noisy: dict[str, NoisyColumn], identity: Words | None, gaps: Bools
+    step: CheckedStep, noisy: dict[str, ChangedColumn], identity: Words | None, gaps: Bools
 ) -> list[NoisyRows] | None:
     """Records of each stratum, whatever their gaps; those without one must be enough for covariances."""
     kinds, found = stratum_numbers(step), []
@@ -182,7 +181,7 @@ def _with_gaps(
 # ---- what can be seen without the key --------------------------------------------------------------------------------
 
 
-def _check_flags(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Sequence[NoisyRows]) -> None:
+def _check_flags(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Records that do not lie far out stand as they were."""
     sure = most = changed = 0
     for part in parts:
@@ -199,7 +198,7 @@ def _check_flags(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Seque
         step.refuse("another number of records lies far out than stated")
 
 
-def _check_moments(step: CheckedStep, noisy: dict[str, ChangedUnits], part: NoisyRows) -> None:
+def _check_moments(step: CheckedStep, noisy: dict[str, ChangedColumn], part: NoisyRows) -> None:
     """Sums are kept, and covariances are what they should be, as far as rounding lets them."""
     method, facts = step.method, step.evidence.facts
     old = np.stack([_from_least(noisy[name].old[part.rows]) for name in part.columns], axis=1)
@@ -233,7 +232,7 @@ def _from_least(units: Ints) -> Floats:
     return np.asarray((units - units.min()).astype(np.float64))
 
 
-def _check_sizes(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Sequence[NoisyRows]) -> None:
+def _check_sizes(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Noise is about as large as stated: sums of squares that chance all but excludes were not drawn."""
     from scipy.stats import chi2
 
@@ -263,7 +262,7 @@ def _check_sizes(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Seque
                 step.refuse("noise is larger or smaller than chance lets it be", name)
 
 
-def _check_places(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Sequence[NoisyRows]) -> None:
+def _check_places(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Every new value lies between neighbours of the old value of its rank."""
     facts = step.evidence.facts
     for part in parts:
@@ -281,7 +280,7 @@ def _check_places(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Sequ
 # ---- what the key draws ----------------------------------------------------------------------------------------------
 
 
-def _check_moves(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Sequence[NoisyRows]) -> None:
+def _check_moves(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Every value moved as the key draws, and what was cut or moved aside is counted."""
     facts, columns = step.evidence.facts, list(noisy)
     wrong = dict.fromkeys(columns, 0)
@@ -309,15 +308,7 @@ def _check_moves(step: CheckedStep, noisy: dict[str, ChangedUnits], parts: Seque
                 step.refuse("what was cut or moved away from codes is not what is stated", name)
 
 
-class LandedUnits(NamedTuple):
-    """Where values land that move by so much, and how many are cut, or get out of the way of codes."""
-
-    units: Ints
-    cut: int
-    codes: int
-
-
-def _landing(step: CheckedStep, column: ChangedUnits, rows: Ints, moves: Floats, side: int) -> LandedUnits:
+def _landing(step: CheckedStep, column: ChangedColumn, rows: Ints, moves: Floats, side: int) -> LandedUnits:
     """Published units after moves, a little more or less than computed."""
     units, scale = column.old[rows], 10 ** abs(column.finer)
     spare = SAME_MOVE * (np.abs(moves) + float(np.sqrt((moves**2).mean()))) + 1e-9
@@ -338,7 +329,7 @@ def _landing(step: CheckedStep, column: ChangedUnits, rows: Ints, moves: Floats,
     return LandedUnits(new, int(low.sum()), int(bad.sum()))
 
 
-def _codes(column: ChangedUnits, units: Ints) -> NDArray[np.bool_]:
+def _codes(column: ChangedColumn, units: Ints) -> NDArray[np.bool_]:
     """Where units stand for "unknown"."""
     if not column.unknown or not len(units):
         return np.zeros(len(units), np.bool_)
@@ -348,7 +339,7 @@ def _codes(column: ChangedUnits, units: Ints) -> NDArray[np.bool_]:
     return np.asarray(np.array(told, np.bool_)[place.ravel()])
 
 
-def _off_codes(column: ChangedUnits, units: Ints, unit: int, floor: bool) -> Ints:
+def _off_codes(column: ChangedColumn, units: Ints, unit: int, floor: bool) -> Ints:
     """The nearest units that stand for something, the upper one of two."""
     found: Any = units.copy()
     for value in np.unique(units).tolist():

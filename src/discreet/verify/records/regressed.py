@@ -6,12 +6,12 @@ from math import isclose
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import counted
 from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.ipso import ipso_claim
 from discreet.model.records import MissingRange
+from discreet.verify.records.changed_columns import ChangedColumn, LandedUnits, changed_columns
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.drawn_regression import (
     NONE_LEFT,
@@ -23,7 +23,6 @@ from discreet.verify.records.drawn_regression import (
 )
 from discreet.verify.records.keyed_draws import Words, drawn_normals, identity_of, purpose_of
 from discreet.verify.records.synthesised import bytes_in_order
-from discreet.verify.records.unit_columns import ChangedUnits, unit_column
 from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers
 from discreet.verify.records.words import is_unknown
 
@@ -79,9 +78,8 @@ def check_regressed(step: CheckedStep) -> None:
     columns = _columns(step)
     if columns is None:
         return
-    replaced = {n: unit_column(step, n, decimals) for n, decimals in zip(columns, facts["decimals"], strict=True)}
-    found = {name: column for name, column in replaced.items() if column is not None}
-    if len(found) < len(columns):
+    found = changed_columns(step, columns)
+    if found is None:
         return
     for place, (name, column) in enumerate(found.items()):
         _check_counts(step, name, column, place)
@@ -130,7 +128,7 @@ def _columns(step: CheckedStep) -> list[str] | None:
     return None
 
 
-def _check_counts(step: CheckedStep, name: str, column: ChangedUnits, place: int) -> None:
+def _check_counts(step: CheckedStep, name: str, column: ChangedColumn, place: int) -> None:
     """Values that are as before, and what cannot have been cut or moved away from codes."""
     there = ~column.empty
     kept, cut, codes = (step.evidence.facts[what][place] for what in COUNTS)
@@ -151,7 +149,7 @@ def _check_counts(step: CheckedStep, name: str, column: ChangedUnits, place: int
         step.refuse("values are said to have been moved away from codes that there are none of", name)
 
 
-def _parts(step: CheckedStep, columns: dict[str, ChangedUnits]) -> list[RegressedRows] | None:
+def _parts(step: CheckedStep, columns: dict[str, ChangedColumn]) -> list[RegressedRows] | None:
     """Records of a stratum, with the same gaps."""
     gaps = np.stack([column.empty for column in columns.values()], axis=1)
     kinds, names = stratum_numbers(step), list(columns)
@@ -177,7 +175,7 @@ def _parts(step: CheckedStep, columns: dict[str, ChangedUnits]) -> list[Regresse
 
 def _check_part(
     step: CheckedStep,
-    columns: dict[str, ChangedUnits],
+    columns: dict[str, ChangedColumn],
     part: RegressedRows,
     fit: OwnRegression,
     facts: RegressedFacts,
@@ -261,7 +259,7 @@ def _check_facts(step: CheckedStep, found: RegressedFacts) -> None:
 
 def _check_draws(
     step: CheckedStep,
-    columns: dict[str, ChangedUnits],
+    columns: dict[str, ChangedColumn],
     checked: list[tuple[RegressedRows, OwnRegression]],
     identity: Words,
 ) -> None:
@@ -292,15 +290,7 @@ def _check_draws(
             step.refuse("another number of values was cut or moved aside than stated", name)
 
 
-class Landings(NamedTuple):
-    """Published units, and how many were cut at zero and moved away from codes for "unknown"."""
-
-    units: NDArray[np.int64]
-    cut: int
-    codes: int
-
-
-def _landing(step: CheckedStep, column: ChangedUnits, base: int, drawn: Floats) -> Landings:
+def _landing(step: CheckedStep, column: ChangedColumn, base: int, drawn: Floats) -> LandedUnits:
     """The nearest whole units, none below zero and none a code where these are not to be."""
     units = base + np.rint(drawn).astype(np.int64)
     low = units < 0 if step.method["nonnegative"] else np.zeros(len(units), np.bool_)
@@ -312,7 +302,7 @@ def _landing(step: CheckedStep, column: ChangedUnits, base: int, drawn: Floats) 
         for row in np.flatnonzero(np.isin(units, list(codes))):
             units[row] = _beside(int(units[row]), scale, column.unknown, step.method["nonnegative"])
             aside += 1
-    return Landings(units, int(low.sum()), aside)
+    return LandedUnits(units, int(low.sum()), aside)
 
 
 def _beside(unit: int, scale: float, unknown: tuple[MissingRange, ...], floor: bool) -> int:
@@ -324,7 +314,7 @@ def _beside(unit: int, scale: float, unknown: tuple[MissingRange, ...], floor: b
     return unit
 
 
-def _told(step: CheckedStep, columns: dict[str, ChangedUnits], identity: Words) -> list[Any]:
+def _told(step: CheckedStep, columns: dict[str, ChangedColumn], identity: Words) -> list[Any]:
     """What the draws are for: the parameters, and a digest of identities and all values in the order of identities."""
     from hashlib import blake2b
 

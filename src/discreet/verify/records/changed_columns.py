@@ -1,4 +1,4 @@
-"""Numbers of a column before and after a step, in whole units: where they are empty, and how they moved."""
+"""Columns of numbers before and after a step, in whole units, with their empty fields where they were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.value_columns import whole_units
 
 
-class ChangedUnits(NamedTuple):
+class ChangedColumn(NamedTuple):
     """A column before and after, in whole units; ``finer`` says how many decimals more the new ones have."""
 
     old: Ints
@@ -43,7 +43,23 @@ class ChangedUnits(NamedTuple):
         return np.asarray((whole - least) + rest / scale)
 
 
-def unit_column(step: CheckedStep, name: str, decimals: Any) -> ChangedUnits | None:
+class LandedUnits(NamedTuple):
+    """Published units, and how many were cut at zero and moved away from codes for "unknown"."""
+
+    units: Ints
+    cut: int
+    codes: int
+
+
+def changed_columns(step: CheckedStep, columns: list[str]) -> dict[str, ChangedColumn] | None:
+    """All columns that a step changed, with the decimals that it states; none where one of them is refused."""
+    stated = zip(columns, step.evidence.facts["decimals"], strict=True)
+    found = {name: _changed_column(step, name, decimals) for name, decimals in stated}
+    right = {name: column for name, column in found.items() if column is not None}
+    return right if len(right) == len(columns) else None
+
+
+def _changed_column(step: CheckedStep, name: str, decimals: Any) -> ChangedColumn | None:
     """A column before and after, where its empty fields stayed and its numbers are whole in the stated unit."""
     import pyarrow.compute as pc
 
@@ -67,4 +83,4 @@ def unit_column(step: CheckedStep, name: str, decimals: Any) -> ChangedUnits | N
     if one is None or two is None:
         step.refuse("the published numbers are not whole in the stated unit", name)
         return None
-    return ChangedUnits(one, two, empty, digits, decimals - digits, unknown)
+    return ChangedColumn(one, two, empty, digits, decimals - digits, unknown)
