@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple, Protocol
 
-from discreet.server.question import Refusal
+from discreet.server.question import QuestionRefusal
 
 Margin = str
 """A margin by its value, variables and levels: ``|age:2,sex:1``; ``|`` is the total of a count."""
 
 
-class Reading(NamedTuple):
+class MarginReading(NamedTuple):
     """A further way to read the cells of a margin, as sums of finer cells, and how precise it is on average."""
 
     margin: Margin
@@ -32,21 +32,21 @@ class Account(Protocol):
         """Whether a table was charged before."""
 
     def charge(
-        self, dataset: str, edition: str, table: str, readings: Sequence[Reading], room: Mapping[Margin, float]
+        self, dataset: str, edition: str, table: str, readings: Sequence[MarginReading], room: Mapping[Margin, float]
     ) -> None:
         """Enter the readings that are not there yet, or refuse where a margin has no room for them.
 
         Raises
         ------
-        Refusal
+        QuestionRefusal
             When a margin would be told too precisely; nothing is charged then.
         """
 
 
-def refuse_told(margin: Margin) -> Refusal:
+def refuse_told(margin: Margin) -> QuestionRefusal:
     """The refusal of a table that would tell too much together with all that was answered before."""
     words = ", ".join(f"{name} (level {level})" for name, _, level in map(_parts, _split(margin)))
-    return Refusal(
+    return QuestionRefusal(
         "told-too-often",
         f"Tables that refine {words or 'the total'} have been answered so often that one more would undo the noise.",
         hint="Ask for fewer or coarser variables, or for a table that was answered before.",
@@ -62,7 +62,7 @@ def _parts(text: str) -> tuple[str, str, str]:
     return text.rpartition(":")
 
 
-def check_room(told: Mapping[Margin, float], new: Iterable[Reading], room: Mapping[Margin, float]) -> None:
+def check_room(told: Mapping[Margin, float], new: Iterable[MarginReading], room: Mapping[Margin, float]) -> None:
     """Refuse readings for which a margin has no room.
 
     Parameters
@@ -95,7 +95,7 @@ class MemoryAccount:
         return (dataset, edition, table) in self.tables
 
     def charge(
-        self, dataset: str, edition: str, table: str, readings: Sequence[Reading], room: Mapping[Margin, float]
+        self, dataset: str, edition: str, table: str, readings: Sequence[MarginReading], room: Mapping[Margin, float]
     ) -> None:
         """Enter the readings that are not there yet, or refuse."""
         with self._lock:

@@ -16,10 +16,10 @@ from discreet.keys import Key
 from discreet.model.arrays import Floats
 from discreet.model.public import PublicTable
 from discreet.model.table import Table
-from discreet.server.account import Account, Margin, Reading
+from discreet.server.account import Account, Margin, MarginReading
 from discreet.server.dataset import Dataset
 from discreet.server.hypercube import summed
-from discreet.server.question import Question, Refusal, Selection
+from discreet.server.question import Question, QuestionRefusal, Selection
 from discreet.server.refinement import readings_of, room_of
 from discreet.server.selecting import selected, without_rows
 from discreet.verbs.protect import protect
@@ -78,7 +78,7 @@ def answered(dataset: Dataset, question: Question, account: Account, key: Key | 
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When the account has no room for it, or all of its areas are too small or too sparse.
     """
     if dataset.policy.mode == "hypercube":
@@ -120,7 +120,7 @@ def charge(dataset: Dataset, question: Question, account: Account, true: Table |
     account.charge(dataset.name, dataset.edition, whole.digest, readings, room)
 
 
-def charges(dataset: Dataset, question: Question, table: Table) -> tuple[list[Reading], dict[Margin, float]]:
+def charges(dataset: Dataset, question: Question, table: Table) -> tuple[list[MarginReading], dict[Margin, float]]:
     """What a table adds to the account, and how much room its margins have."""
     levels = [dataset.levels[name][level - 1] for name, level in question.variables]
     readings = list(readings_of(table, levels, question.value, question.universe))
@@ -143,7 +143,9 @@ def _refused(dataset: Dataset, question: Question, table: Table) -> frozenset[st
     geography, sparse = dataset.geography, dataset.policy.most_sparse
     if geography is None or geography not in question.names:
         if sparse is not None and _sparseness(table, dataset.policy.sparse_below, None)[0] > sparse:
-            raise Refusal("sparse", "The table has too many small counts.", hint="Ask for fewer or coarser variables.")
+            raise QuestionRefusal(
+                "sparse", "The table has too many small counts.", hint="Ask for fewer or coarser variables."
+            )
         return frozenset()
     k = table.variables.index(geography)
     hierarchy = table.spec.hierarchies[k]
@@ -152,7 +154,9 @@ def _refused(dataset: Dataset, question: Question, table: Table) -> frozenset[st
         shares = _sparseness(table, dataset.policy.sparse_below, k)
         refused |= {hierarchy.codes[i] for i in np.flatnonzero(shares > sparse).tolist()}
     if str(hierarchy.total) in refused or not set(hierarchy.base_codes) - refused:
-        raise Refusal("sparse", "No area of the table can be answered.", hint="Ask for fewer or coarser variables.")
+        raise QuestionRefusal(
+            "sparse", "No area of the table can be answered.", hint="Ask for fewer or coarser variables."
+        )
     return frozenset(refused)
 
 
@@ -184,7 +188,7 @@ def shown(dataset: Dataset, answer: Answer, selection: Selection) -> PublicTable
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When a group has a code that is not answered: its sum would not be what it says.
     """
     for name, groups in selection.groups.items():
@@ -192,7 +196,7 @@ def shown(dataset: Dataset, answer: Answer, selection: Selection) -> PublicTable
             for group, members in groups.items():
                 gone = sorted(set(members) & set(answer.refused))
                 if gone:
-                    raise Refusal(
+                    raise QuestionRefusal(
                         "group-members",
                         f"Group {group!r} has {gone[0]!r}, which is not answered.",
                         hint="Leave it out of the group.",

@@ -24,7 +24,7 @@ from discreet.server.identity import Identity
 from discreet.server.metrics import Metrics
 from discreet.server.openapi import openapi
 from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
-from discreet.server.question import LARGEST, QuestionBody, Refusal, decode_question, question_of_query
+from discreet.server.question import LARGEST, QuestionBody, QuestionRefusal, decode_question, question_of_query
 from discreet.server.roles import allowed
 from discreet.server.service import Service
 
@@ -114,7 +114,7 @@ class TableApp:
             number, began = secrets.token_hex(8), time.perf_counter()
             try:
                 if len(request.url.query) > MOST_QUERY:
-                    raise Refusal(
+                    raise QuestionRefusal(
                         "too-large", "The address is too long.", hint="Send the question by POST.", status=414
                     )
                 response = await handler(request, number)
@@ -224,7 +224,7 @@ class TableApp:
             return question_of_query([pair for pair in pairs if pair[0] != "format"]), format
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            raise Refusal(
+            raise QuestionRefusal(
                 "not-json", "The question is not JSON.", hint="Send it with Content-Type: application/json.", status=415
             )
         return decode_question(await _limited_body(request)), format
@@ -250,14 +250,16 @@ async def _limited_body(request: Request) -> bytes:
     async for part in request.stream():
         found += part
         if len(found) > LARGEST:
-            raise Refusal("too-large", f"The question has more than {LARGEST:,} bytes.", hint="Ask less.", status=413)
+            raise QuestionRefusal(
+                "too-large", f"The question has more than {LARGEST:,} bytes.", hint="Ask less.", status=413
+            )
     return bytes(found)
 
 
 def _whole(request: Request, name: str) -> int:
     text = request.query_params.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise Refusal("no-number", f"{name} is not a whole number.", hint=f"Give ?{name}=12.", status=400)
+        raise QuestionRefusal("no-number", f"{name} is not a whole number.", hint=f"Give ?{name}=12.", status=400)
     return int(text)
 
 

@@ -30,7 +30,7 @@ from discreet.model.spec import TableSpec
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import OutputPart, Recipe
 from discreet.server.catalogue import EVERYBODY, Catalogue, PolicyPart, catalogue_of, read_catalogue
-from discreet.server.levels import Level, levels_of
+from discreet.server.levels import VariableLevel, levels_of
 from discreet.server.question import Question
 from discreet.server.refinement import largest_precision, noise_variance
 from discreet.server.universes import count_atoms, refused_areas
@@ -111,7 +111,7 @@ class Dataset:
         return self.catalogue.method.with_files_read()
 
     @cached_property
-    def levels(self) -> dict[str, tuple[Level, ...]]:
+    def levels(self) -> dict[str, tuple[VariableLevel, ...]]:
         """Levels of each variable."""
         return {name: levels_of(name, hierarchy) for name, hierarchy in self.hierarchies.items()}
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from discreet.errors import unknown_name
 from discreet.server.dataset import Dataset
-from discreet.server.question import Refusal
+from discreet.server.question import QuestionRefusal
 
 ALTERED = "Values are altered to protect confidentiality, and may not add up."
 
@@ -55,11 +55,11 @@ def variable_page(dataset: Dataset, name: str) -> dict[str, Any]:
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When there is no such variable.
     """
     if name not in dataset.hierarchies:
-        raise Refusal("unknown-variable", unknown_name("variable", name[:80], dataset.hierarchies), status=404)
+        raise QuestionRefusal("unknown-variable", unknown_name("variable", name[:80], dataset.hierarchies), status=404)
     hierarchy = dataset.hierarchies[name]
     codes, parents = hierarchy.codes, hierarchy.parents.tolist()
     return {

@@ -12,7 +12,7 @@ from discreet.errors import unknown_name
 from discreet.files.published import FORMATS, Heading
 from discreet.files.published.jsonstat import jsonstat_text
 from discreet.model.public import PublicTable
-from discreet.server.question import Refusal
+from discreet.server.question import QuestionRefusal
 
 Encoder = Callable[[PublicTable, Heading], bytes]
 
@@ -30,11 +30,11 @@ def encoding_named(name: str) -> Encoding:
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When there is none of that name.
     """
     if name not in ENCODINGS:
-        raise Refusal("unknown-format", unknown_name("format", name[:40], ENCODINGS), status=406)
+        raise QuestionRefusal("unknown-format", unknown_name("format", name[:40], ENCODINGS), status=406)
     return ENCODINGS[name]
 
 
@@ -43,7 +43,7 @@ def format_accepted(accept: str) -> str:
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When it asks for none of ours.
     """
     wanted = []
@@ -62,7 +62,7 @@ def format_accepted(accept: str) -> str:
         for name, encoding in ENCODINGS.items():
             if kind == encoding.media_type.partition(";")[0]:
                 return name
-    raise Refusal(
+    raise QuestionRefusal(
         "unknown-format",
         "None of the formats in Accept is ours.",
         hint=f"Ask for {ENCODINGS['jsonstat'].media_type} or {ENCODINGS['csv'].media_type}, or use ?format=.",

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from discreet.errors import counted, listed, unknown_name
-from discreet.server.question import Question, QuestionBody, Refusal, Selection, asked
+from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection, asked
 
 if TYPE_CHECKING:
     from discreet.server.dataset import Dataset
@@ -19,23 +19,23 @@ def admitted(dataset: Dataset, body: QuestionBody) -> tuple[Question, Selection]
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When the data set does not answer it, whoever asks.
     """
     variables = asked(body.variables)
     if not variables:
-        raise Refusal("no-variables", "The question names no variables.", hint="Give at least one.", status=400)
+        raise QuestionRefusal("no-variables", "The question names no variables.", hint="Give at least one.", status=400)
     names = [item.name for item in variables]
     for name in names:
         if name not in dataset.levels:
-            raise Refusal("unknown-variable", unknown_name("variable", name[:80], dataset.levels), status=404)
+            raise QuestionRefusal("unknown-variable", unknown_name("variable", name[:80], dataset.levels), status=404)
     if len(set(names)) < len(names):
-        raise Refusal("twice", "The question names a variable twice.", hint="Name each once.", status=400)
+        raise QuestionRefusal("twice", "The question names a variable twice.", hint="Name each once.", status=400)
     levels = []
     for item in variables:
         there = len(dataset.levels[item.name])
         if item.level is not None and not 1 <= item.level <= there:
-            raise Refusal(
+            raise QuestionRefusal(
                 "unknown-level",
                 f"{item.name!r} has no level {item.level}.",
                 hint=f"Give 1 to {there}, or leave it out for the finest.",
@@ -55,7 +55,7 @@ def admitted(dataset: Dataset, body: QuestionBody) -> tuple[Question, Selection]
     _check_combination(dataset, question)
     cells = estimated_cells(dataset, question)
     if cells > dataset.policy.most_cells:
-        raise Refusal(
+        raise QuestionRefusal(
             "too-many-cells",
             f"The table would have up to {cells:,} cells, and {dataset.policy.most_cells:,} are answered at most.",
             hint="Leave a variable out, or ask for a coarser level of one (name:1).",
@@ -71,25 +71,27 @@ def estimated_cells(dataset: Dataset, question: Question) -> int:
 
 def _check_whom(dataset: Dataset, body: QuestionBody, names: list[str]) -> None:
     if body.universe not in dataset.conditions:
-        raise Refusal("unknown-universe", unknown_name("universe", body.universe[:80], dataset.conditions), status=404)
+        raise QuestionRefusal(
+            "unknown-universe", unknown_name("universe", body.universe[:80], dataset.conditions), status=404
+        )
     if body.area is None:
         return
     areas = dataset.areas
     if areas is None:
-        raise Refusal("no-areas", "This data set has no areas.", hint="Leave area out.", status=400)
+        raise QuestionRefusal("no-areas", "This data set has no areas.", hint="Leave area out.", status=400)
     if body.area not in areas.index:
-        raise Refusal("unknown-area", unknown_name("area", body.area[:80], areas.codes), status=404)
+        raise QuestionRefusal("unknown-area", unknown_name("area", body.area[:80], areas.codes), status=404)
     if dataset.geography in names:
-        raise Refusal(
+        raise QuestionRefusal(
             "area-twice",
             f"The question is about one area and asks for {dataset.geography!r} besides.",
             hint="Leave one of them out; codes to be shown go into select.",
             status=400,
         )
     if dataset.method.kind == "drop_add":
-        raise Refusal("fixed-tables", "This data set answers whole tables only.", hint="Leave area out.")
+        raise QuestionRefusal("fixed-tables", "This data set answers whole tables only.", hint="Leave area out.")
     if body.area in dataset.refused[body.universe]:
-        raise Refusal(
+        raise QuestionRefusal(
             "small-area",
             f"Universe {body.universe!r} is not answered for area {body.area!r}: too few records, or too near to "
             "another universe.",
@@ -99,11 +101,13 @@ def _check_whom(dataset: Dataset, body: QuestionBody, names: list[str]) -> None:
 
 def _check_value(dataset: Dataset, body: QuestionBody) -> None:
     if body.value is not None and body.value not in dataset.catalogue.values:
-        raise Refusal("unknown-value", unknown_name("value", body.value[:80], dataset.catalogue.values), status=404)
+        raise QuestionRefusal(
+            "unknown-value", unknown_name("value", body.value[:80], dataset.catalogue.values), status=404
+        )
     if body.measure not in MEASURES:
-        raise Refusal("unknown-measure", unknown_name("measure", body.measure[:80], MEASURES), status=400)
+        raise QuestionRefusal("unknown-measure", unknown_name("measure", body.measure[:80], MEASURES), status=400)
     if body.measure == "mean" and body.value is None:
-        raise Refusal("no-value", "A mean needs a value.", hint="Name the value.", status=400)
+        raise QuestionRefusal("no-value", "A mean needs a value.", hint="Name the value.", status=400)
 
 
 def _check_combination(dataset: Dataset, question: Question) -> None:
@@ -111,7 +115,7 @@ def _check_combination(dataset: Dataset, question: Question) -> None:
     asked_for = [name for name in question.names if name != dataset.geography]
     if len(asked_for) > policy.most_variables:
         beside = f" besides {dataset.geography}" if dataset.geography else ""
-        raise Refusal(
+        raise QuestionRefusal(
             "too-many-variables",
             f"The question has {counted(len(asked_for), 'variable')}{beside}, and {policy.most_variables} are answered "
             "at most.",
@@ -119,21 +123,23 @@ def _check_combination(dataset: Dataset, question: Question) -> None:
         )
     for pair in policy.refused:
         if set(pair) <= set(question.names):
-            raise Refusal("not-together", f"{listed(pair)} are not answered together.", hint="Leave one of them out.")
+            raise QuestionRefusal(
+                "not-together", f"{listed(pair)} are not answered together.", hint="Leave one of them out."
+            )
     fixed = dataset.method.kind == "drop_add"  # a margin of a table, asked alone, would have other noise
     if fixed and any(level < len(dataset.levels[name]) for name, level in question.variables):
-        raise Refusal("fixed-tables", "This data set answers whole tables only.", hint="Leave levels out.")
+        raise QuestionRefusal("fixed-tables", "This data set answers whole tables only.", hint="Leave levels out.")
     asked_names = set(question.names)
     if policy.combinations and not any(
         asked_names == set(fine) if fixed else asked_names <= set(fine) for fine in policy.combinations
     ):
-        raise Refusal(
+        raise QuestionRefusal(
             "not-listed",
             f"There is no table by {listed(question.names)}.",
             hint="Tables that are answered are by " + "; ".join(listed(fine) for fine in policy.combinations[:8]) + ".",
         )
     if policy.hypercube and not set(question.names) <= set(policy.hypercube):
-        raise Refusal(
+        raise QuestionRefusal(
             "not-in-hypercube",
             "Answers are sums of one table, which does not have all these variables.",
             hint=f"Ask for {listed(policy.hypercube)}.",
@@ -145,7 +151,7 @@ def _selection(dataset: Dataset, question: Question, body: QuestionBody, order: 
     for part, given in (("select", body.select), ("groups", body.groups)):
         for name in given:
             if name not in chosen:
-                raise Refusal(
+                raise QuestionRefusal(
                     "unknown-variable",
                     unknown_name("variable", name[:80], chosen, f"the question ({part})"),
                     status=400,
@@ -157,14 +163,14 @@ def _selection(dataset: Dataset, question: Question, body: QuestionBody, order: 
         for group, members in groups.items():
             _known_codes(name, members, codes[name])
             if group in codes[name]:
-                raise Refusal(
+                raise QuestionRefusal(
                     "group-name",
                     f"{group[:80]!r} is a code of {name!r} already.",
                     hint="Call the group otherwise.",
                     status=400,
                 )
             if not members or len(set(members)) < len(members):
-                raise Refusal(
+                raise QuestionRefusal(
                     "group-members",
                     f"Group {group[:80]!r} of {name!r} is empty or names a code twice.",
                     hint="List each code once.",
@@ -183,7 +189,7 @@ def _selection(dataset: Dataset, question: Question, body: QuestionBody, order: 
 def _known_codes(name: str, wanted: list[str], known: dict[str, int]) -> None:
     for code in wanted:
         if code not in known:
-            raise Refusal("unknown-code", unknown_name("code", code[:80], known, f"{name!r}"), status=404)
+            raise QuestionRefusal("unknown-code", unknown_name("code", code[:80], known, f"{name!r}"), status=404)
 
 
 def _refuse_overlap(dataset: Dataset, name: str, level: int, group: str, members: list[str]) -> None:
@@ -193,7 +199,7 @@ def _refuse_overlap(dataset: Dataset, name: str, level: int, group: str, members
     for code in members:
         covered = set(hierarchy.covered(code))
         if covered & seen:
-            raise Refusal(
+            raise QuestionRefusal(
                 "group-members",
                 f"Codes of group {group[:80]!r} of {name!r} overlap.",
                 hint="Leave out codes that others contain.",

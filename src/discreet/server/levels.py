@@ -13,7 +13,7 @@ from discreet.model.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class VariableLevel:
     """A variable down to one depth of its hierarchy."""
 
     number: int
@@ -34,7 +34,7 @@ class Level:
         return int(self.hierarchy.base.sum())
 
 
-def levels_of(variable: str, hierarchy: Hierarchy) -> tuple[Level, ...]:
+def levels_of(variable: str, hierarchy: Hierarchy) -> tuple[VariableLevel, ...]:
     """All levels of a variable, the coarsest first; level 1 stands below the total.
 
     A hierarchy in which codes stand in several sums has one level only: what a coarser one is cannot be said.
@@ -49,15 +49,15 @@ def levels_of(variable: str, hierarchy: Hierarchy) -> tuple[Level, ...]:
             f"The hierarchy of {variable!r} has no total.", hint="Declare one: tables of a server have margins."
         )
     deepest = int(hierarchy.depth.max(initial=1))
-    whole = Level(deepest, hierarchy, {})
+    whole = VariableLevel(deepest, hierarchy, {})
     parts = [code for grouping in hierarchy.groupings for code, _ in grouping.parts]
     parents = [grouping.parent for grouping in hierarchy.groupings]
     if deepest == 1 or len(set(parts)) < len(parts) or len(set(parents)) < len(parents):
-        return (Level(1, hierarchy, {}),)
+        return (VariableLevel(1, hierarchy, {}),)
     return (*(_closed(hierarchy, number) for number in range(1, deepest)), whole)
 
 
-def _closed(hierarchy: Hierarchy, number: int) -> Level:
+def _closed(hierarchy: Hierarchy, number: int) -> VariableLevel:
     depth, parents, codes = hierarchy.depth, hierarchy.parents, hierarchy.codes
     keep = [code for code, deep in zip(codes, depth.tolist(), strict=True) if deep <= number]
     recode = {}
@@ -69,4 +69,4 @@ def _closed(hierarchy: Hierarchy, number: int) -> Level:
     groupings = tuple(g for g in hierarchy.groupings if depth[hierarchy.index[g.parent]] < number)
     words = {code: hierarchy.labels[code] for code in keep if code in hierarchy.labels}
     closed = Hierarchy(groupings, hierarchy.total, tuple(keep), words, hierarchy.missing & frozenset(keep))
-    return Level(number, closed, recode)
+    return VariableLevel(number, closed, recode)

@@ -60,6 +60,25 @@ def _get(words: str, kind: str = "application/json", **more: Any) -> dict[str, A
 def openapi() -> bytes:
     """The description as JSON."""
     (question,), parts = msgspec.json.schema_components([QuestionBody], ref_template="#/components/schemas/{name}")
+    description = {
+        "openapi": "3.1.0",
+        "info": {"title": "discreet table server", "version": "1"},
+        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_the_log()},
+        "components": {"schemas": {**parts, "Problem": PROBLEM}},
+    }
+    return msgspec.json.encode(description)
+
+
+def _of_the_server() -> dict[str, Any]:
+    return {
+        "/health": {"get": _get("The process lives.")},
+        "/ready": {"get": _get("Questions are answered.", problems=_problems("503"))},
+        "/metrics": {"get": _get("Counters.", "text/plain")},
+        "/openapi.json": {"get": _get("This description.")},
+    }
+
+
+def _of_data_sets(question: dict[str, Any]) -> dict[str, Any]:
     answers: dict[str, Any] = {encoding.media_type.partition(";")[0]: {} for encoding in ENCODINGS.values()}
     format_query = _query("format", "Format of the answer.", type="string", enum=list(ENCODINGS))
     answer = {
@@ -81,11 +100,7 @@ def openapi() -> bytes:
         format_query,
     ]
     refused = ("401", "403", "404", "410")
-    paths: dict[str, Any] = {
-        "/health": {"get": _get("The process lives.")},
-        "/ready": {"get": _get("Questions are answered.", problems=_problems("503"))},
-        "/metrics": {"get": _get("Counters.", "text/plain")},
-        "/openapi.json": {"get": _get("This description.")},
+    return {
         "/v1/datasets": {"get": _get("Data sets and editions.", problems=_problems("401", "403"))},
         place: {
             "get": _get(
@@ -114,6 +129,11 @@ def openapi() -> bytes:
                 },
             }
         },
+    }
+
+
+def _of_the_log() -> dict[str, Any]:
+    return {
         "/v1/log/head": {"get": _get("The signed head of the log.", problems=_problems("503"))},
         "/v1/log/consistency": {
             "get": _get(
@@ -130,10 +150,3 @@ def openapi() -> bytes:
             )
         },
     }
-    description = {
-        "openapi": "3.1.0",
-        "info": {"title": "discreet table server", "version": "1"},
-        "paths": paths,
-        "components": {"schemas": {**parts, "Problem": PROBLEM}},
-    }
-    return msgspec.json.encode(description)

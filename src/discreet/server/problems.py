@@ -8,7 +8,7 @@ import msgspec
 
 from discreet.errors import DiscreetError
 from discreet.server.denied import Denied
-from discreet.server.question import Refusal
+from discreet.server.question import QuestionRefusal
 from discreet.trust.log.writer import LogUnavailable
 
 MEDIA_TYPE = "application/problem+json"
@@ -38,7 +38,7 @@ def problem_of(error: Exception) -> Problem:
     """What is told of an error. Only errors that were written for those who ask keep their text."""
     if isinstance(error, Denied):
         return Problem(error.status, error.kind, error.message, error.hint, error.retry_after)
-    if isinstance(error, Refusal):
+    if isinstance(error, QuestionRefusal):
         return Problem(error.status, error.kind, error.message, error.hint)
     if isinstance(error, LogUnavailable):
         return Problem(503, "not-logged", "The answer could not be logged, and so it was not given.", "Ask again.", 5)

@@ -19,7 +19,7 @@ DEEPEST = 8
 """How deep lists and objects of a question may stand in one another; the parser itself goes no deeper than it must."""
 
 
-class Refusal(ParameterError):
+class QuestionRefusal(ParameterError):
     """A question that is not answered. ``kind`` is a short word for it, ``status`` what HTTP calls it."""
 
     def __init__(self, kind: str, message: str, *, hint: str = "", status: int = 403) -> None:
@@ -98,23 +98,25 @@ def decode_question(raw: bytes) -> QuestionBody:
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When it is too large, too deep, no JSON, or says what a question does not say.
     """
     if len(raw) > LARGEST:
-        raise Refusal("too-large", f"The question has more than {LARGEST:,} bytes.", hint="Ask less.", status=413)
+        raise QuestionRefusal(
+            "too-large", f"The question has more than {LARGEST:,} bytes.", hint="Ask less.", status=413
+        )
     if _depth(raw) > DEEPEST:
-        raise Refusal(
+        raise QuestionRefusal(
             "too-deep", f"The question is nested deeper than {DEEPEST} levels.", hint="See /openapi.json.", status=400
         )
     try:
         return msgspec.json.decode(raw, type=QuestionBody)
     except msgspec.ValidationError as error:
-        raise Refusal(
+        raise QuestionRefusal(
             "not-a-question", f"The question cannot be read: {error}.", hint="See /openapi.json.", status=400
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise Refusal("not-json", "The question is not JSON.", hint="Send JSON in UTF-8.", status=400) from None
+        raise QuestionRefusal("not-json", "The question is not JSON.", hint="Send JSON in UTF-8.", status=400) from None
 
 
 def _depth(raw: bytes) -> int:
@@ -136,7 +138,7 @@ def asked(variables: Sequence[str | VariableAsked]) -> list[VariableAsked]:
         if isinstance(item, str):
             name, colon, level = item.partition(":")
             if colon and not (level.isascii() and level.isdigit() and len(level) < 4):
-                raise Refusal(
+                raise QuestionRefusal(
                     "unknown-level", f"{item[:80]!r} names no level.", hint="Write name:2 for level 2.", status=400
                 )
             item = VariableAsked(name, int(level) if colon else None)
@@ -161,7 +163,7 @@ def question_of_query(pairs: Sequence[tuple[str, str]]) -> QuestionBody:
 
     Raises
     ------
-    Refusal
+    QuestionRefusal
         When it says what a question does not say, or something twice.
     """
     plain: dict[str, Any] = {}
@@ -169,11 +171,11 @@ def question_of_query(pairs: Sequence[tuple[str, str]]) -> QuestionBody:
     for name, value in pairs:
         if name.startswith("select."):
             if name[7:] in select:
-                raise Refusal("twice", f"{name[:80]!r} stands there twice.", hint="Give it once.", status=400)
+                raise QuestionRefusal("twice", f"{name[:80]!r} stands there twice.", hint="Give it once.", status=400)
             select[name[7:]] = value.split(",")
             continue
         if name in plain:
-            raise Refusal("twice", f"{name[:80]!r} stands there twice.", hint="Give it once.", status=400)
+            raise QuestionRefusal("twice", f"{name[:80]!r} stands there twice.", hint="Give it once.", status=400)
         if name == "variables":
             plain[name] = [part for part in value.split(",") if part]
         elif name == "totals" and value in ("yes", "no"):
@@ -182,7 +184,11 @@ def question_of_query(pairs: Sequence[tuple[str, str]]) -> QuestionBody:
             plain[name] = value
         else:
             known = "variables, universe, area, value, measure, totals=yes or no, select.NAME, format"
-            raise Refusal("not-a-question", f"A question has no {name[:80]!r}.", hint=f"Give {known}.", status=400)
+            raise QuestionRefusal(
+                "not-a-question", f"A question has no {name[:80]!r}.", hint=f"Give {known}.", status=400
+            )
     if "variables" not in plain:
-        raise Refusal("no-variables", "The question names no variables.", hint="Give ?variables=sex,age.", status=400)
+        raise QuestionRefusal(
+            "no-variables", "The question names no variables.", hint="Give ?variables=sex,age.", status=400
+        )
     return QuestionBody(**plain, select=select)

@@ -25,9 +25,9 @@ from discreet.methods.base import TablePublisher
 from discreet.model.arrays import Ints
 from discreet.model.noise_table import NoiseTable
 from discreet.model.table import Table
-from discreet.server.account import Margin, Reading
+from discreet.server.account import Margin, MarginReading
 from discreet.server.catalogue import EVERYBODY
-from discreet.server.levels import Level
+from discreet.server.levels import VariableLevel
 
 DENSE = 2**22
 """Up to so many possible cells, parts are counted in an array of all of them."""
@@ -82,7 +82,9 @@ def margin_name(value: str | None, names: Sequence[str], depths: Depths) -> Marg
     return f"{value or ''}|{parts}"
 
 
-def readings_of(table: Table, levels: Sequence[Level], value: str | None, universe: str) -> Iterator[Reading]:
+def readings_of(
+    table: Table, levels: Sequence[VariableLevel], value: str | None, universe: str
+) -> Iterator[MarginReading]:
     """All readings that a table with its margins holds: of each margin by each finer one.
 
     A cell all of whose records lie in one finer cell learns nothing: both have the same noise. Cells of a universe
@@ -109,7 +111,7 @@ def readings_of(table: Table, levels: Sequence[Level], value: str | None, univer
     for fine in nodes:
         margin = margin_name(value, names, fine)
         if universe != EVERYBODY:
-            yield Reading(margin, f"{margin}@{universe}|", 0.5)
+            yield MarginReading(margin, f"{margin}@{universe}|", 0.5)
         codes = table.codes[rows[fine]]
         for coarse in product(*(range(depth + 1) for depth in fine)):
             if coarse == fine:
@@ -117,7 +119,7 @@ def readings_of(table: Table, levels: Sequence[Level], value: str | None, univer
             keys = np.zeros(len(codes), np.int64)
             for k, depth in enumerate(coarse):
                 keys += above[k][depth][codes[:, k]] * strides[k]
-            yield Reading(margin_name(value, names, coarse), f"{margin}@{universe}", _precision(keys, size))
+            yield MarginReading(margin_name(value, names, coarse), f"{margin}@{universe}", _precision(keys, size))
 
 
 def _precision(keys: Ints, size: int) -> float:
@@ -129,7 +131,7 @@ def _precision(keys: Ints, size: int) -> float:
     return float(np.where(parts > 1, 1 / np.maximum(parts, 1), 0.0).mean())
 
 
-def _ancestors(level: Level) -> list[Ints]:
+def _ancestors(level: VariableLevel) -> list[Ints]:
     """For each depth, the code at that depth that every code stands under; base codes of short branches stay."""
     hierarchy = level.hierarchy
     own = np.arange(len(hierarchy), dtype=np.int64)
@@ -144,7 +146,7 @@ def _ancestors(level: Level) -> list[Ints]:
     return found
 
 
-def _rows_by_node(table: Table, levels: Sequence[Level], nodes: Sequence[Depths]) -> dict[Depths, Ints]:
+def _rows_by_node(table: Table, levels: Sequence[VariableLevel], nodes: Sequence[Depths]) -> dict[Depths, Ints]:
     """Cells of each margin: rows of the table by the depths of their codes."""
     signature = np.zeros(len(table), np.int64)
     for k, level in enumerate(levels):
@@ -154,7 +156,7 @@ def _rows_by_node(table: Table, levels: Sequence[Level], nodes: Sequence[Depths]
     return {node: order[ends[i] : ends[i + 1]] for i, node in enumerate(nodes)}
 
 
-def room_of(margin: Margin, levels: Mapping[str, Sequence[Level]], most: float) -> float:
+def room_of(margin: Margin, levels: Mapping[str, Sequence[VariableLevel]], most: float) -> float:
     """How much precision readings may add to the cells of a margin.
 
     The published cell itself has 1. For each of its variables, the total less all other codes is a further reading.
@@ -167,7 +169,7 @@ def room_of(margin: Margin, levels: Mapping[str, Sequence[Level]], most: float) 
     return max(0.0, most - used)
 
 
-def _siblings(level: Level) -> float:
+def _siblings(level: VariableLevel) -> float:
     """How many codes stand beside each other at a level, on average."""
     codes = np.flatnonzero(level.hierarchy.base)
     return max(1.0, len(codes) / len(np.unique(level.hierarchy.parents[codes])))

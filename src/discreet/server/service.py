@@ -25,7 +25,7 @@ from discreet.server.gate import admitted, estimated_cells
 from discreet.server.identity import Identity
 from discreet.server.means import means_of
 from discreet.server.problems import problem_of
-from discreet.server.question import Question, QuestionBody, Refusal, Selection
+from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection
 from discreet.server.roles import allowed
 from discreet.trust.log.entries import AnswerGiven, LogEntry, QuestionRefused
 
@@ -158,21 +158,21 @@ class Service:
 
         Raises
         ------
-        Refusal
+        QuestionRefusal
             When there is none, or it was withdrawn (410).
         """
         editions = sorted((e for n, e in self.datasets if n == name), key=_in_order)
         if not editions and not any(n == name for n, _ in self.withdrawn):
             known = sorted({n for n, _ in self.datasets})
-            raise Refusal("unknown-dataset", unknown_name("data set", name[:64], known), status=404)
+            raise QuestionRefusal("unknown-dataset", unknown_name("data set", name[:64], known), status=404)
         if edition == "latest" and editions:
             edition = editions[-1]
         if (name, edition) in self.withdrawn:
             instead = self.withdrawn[name, edition]
             hint = f"Ask for edition {instead!r}." if instead else "Ask the office."
-            raise Refusal("withdrawn", f"Edition {edition!r} is answered no more.", hint=hint, status=410)
+            raise QuestionRefusal("withdrawn", f"Edition {edition!r} is answered no more.", hint=hint, status=410)
         if (name, edition) not in self.datasets:
-            raise Refusal("unknown-edition", unknown_name("edition", edition[:32], editions), status=404)
+            raise QuestionRefusal("unknown-edition", unknown_name("edition", edition[:32], editions), status=404)
         return self.datasets[name, edition]
 
     async def ask(self, who: Identity, place: tuple[str, str], body: QuestionBody, format: str, request: str) -> Reply:

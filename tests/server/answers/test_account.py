@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.server.account import MemoryAccount, Reading
+from discreet.server.account import MarginReading, MemoryAccount
 from discreet.server.levels import levels_of
-from discreet.server.question import Refusal
+from discreet.server.question import QuestionRefusal
 from discreet.server.refinement import exact_chance, largest_precision, readings_of
 
 TREE = ds.Hierarchy.from_parents({"a": "T", "b": "T", "a1": "a", "a2": "a", "b1": "b"}, total="T")
@@ -91,11 +91,11 @@ def test_no_margin_is_told_more_than_its_room(tables: list[list[tuple[str, str, 
         for margin, by, precision in table:
             wanted[margin].setdefault(by, precision)
         fits = all(sum(wanted[margin].values()) <= room[margin] for margin in {r[0] for r in table})
-        charged = [Reading(*r) for r in table]
+        charged = [MarginReading(*r) for r in table]
         if fits:
             account.charge("d", "1", str(number), charged, room)
             told.update(wanted)
         else:
-            with pytest.raises(Refusal, match="answered so often"):
+            with pytest.raises(QuestionRefusal, match="answered so often"):
                 account.charge("d", "1", str(number), charged, room)
         assert account.has("d", "1", str(number)) == fits

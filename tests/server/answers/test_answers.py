@@ -12,12 +12,12 @@ from discreet.server.account import MemoryAccount
 from discreet.server.answer import answered
 from discreet.server.dataset import Dataset
 from discreet.server.gate import admitted
-from discreet.server.question import QuestionBody, Refusal
+from discreet.server.question import QuestionBody, QuestionRefusal
 from tests.server.census import Asker, cells, made, people
 
 
-def refusal(asker: Asker, *variables: str, **more: object) -> Refusal:
-    with pytest.raises(Refusal) as found:
+def refusal(asker: Asker, *variables: str, **more: object) -> QuestionRefusal:
+    with pytest.raises(QuestionRefusal) as found:
         asker(*variables, **more)
     return found.value
 
@@ -101,7 +101,7 @@ def test_selections_show_less_and_change_nothing(census: Dataset) -> None:
     ],
 )
 def test_the_gate_refuses_before_any_work(census: Dataset, body: dict[str, object], kind: str) -> None:
-    with pytest.raises(Refusal) as found:
+    with pytest.raises(QuestionRefusal) as found:
         admitted(census, QuestionBody(**body))  # type: ignore[arg-type]
     assert found.value.kind == kind
     assert found.value.hint or "Use" in found.value.message or "There" in found.value.message

@@ -130,7 +130,8 @@ def persons() -> list[dict[str, str]]:
     rows = draw.integers(2, size=(6000, len(names)))
     regions = draw.integers(REGIONS, size=len(rows))
     return [
-        {"person": f"{number}", "region": f"r{region}"} | {name: f"{answer}" for name, answer in zip(names, row, strict=True)}
+        {"person": f"{number}", "region": f"r{region}"}
+        | {name: f"{answer}" for name, answer in zip(names, row, strict=True)}
         for number, (region, row) in enumerate(zip(regions.tolist(), rows.tolist(), strict=True))
     ]
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from discreet.errors import InputError, ParameterError
+from discreet.server.account import MarginReading, MemoryAccount
 from discreet.server.denied import Denied
+from discreet.server.question import QuestionRefusal
 from discreet.server.store.failures import StoreUnavailable
 from discreet.server.store.store import Store
-from tests.server.accounts import MemoryAccount, Reading, Refusal
 
 NUMBERS = count()
 
@@ -36,7 +37,7 @@ class CountedByHand:
         self.given: list[tuple[str, str, float]] = []
         self.tables: list[str] = []
 
-    def takes(self, table: str, readings: list[Reading], room: dict[str, float]) -> bool:
+    def takes(self, table: str, readings: list[MarginReading], room: dict[str, float]) -> bool:
         new = [one for one in readings if not any(one[:2] == old[:2] for old in self.given)]
         for margin in {one.margin for one in new}:
             total = sum(old[2] for old in self.given if old[0] == margin)
@@ -58,13 +59,13 @@ def test_it_is_the_account_in_memory_and_the_one_counted_by_hand(store, asked, r
     edition, memory, by_hand = registered(store), MemoryAccount(), CountedByHand()
     rooms = dict(zip("xyz", (n / 8 for n in room), strict=True))
     for table, told in asked:
-        readings = [Reading(margin, by, precision) for (margin, by), precision in told.items()]
+        readings = [MarginReading(margin, by, precision) for (margin, by), precision in told.items()]
         taken = []
         for account in (store.account, memory):
             try:
                 account.charge("census", edition, table, readings, rooms)
                 taken.append(True)
-            except Refusal:
+            except QuestionRefusal:
                 taken.append(False)
         assert taken == [by_hand.takes(table, readings, rooms)] * 2
         for name in ("t0", "t1", table):
@@ -78,22 +79,22 @@ def test_it_is_the_account_in_memory_and_the_one_counted_by_hand(store, asked, r
 
 def test_what_was_charged_is_there_after_a_restart(store, address):
     edition = registered(store)
-    readings = [Reading("|age:1", "sex", 0.75), Reading("|", "sex", 0.5)]
+    readings = [MarginReading("|age:1", "sex", 0.75), MarginReading("|", "sex", 0.5)]
     store.account.charge("census", edition, "t1", readings, {"|age:1": 1.0, "|": 1.0})
     store.close()
     with Store.open(address) as again:
         assert again.account.has("census", edition, "t1")
         again.account.charge("census", edition, "t1", readings, {"|age:1": 0.0, "|": 0.0})  # free
-        with pytest.raises(Refusal, match="age"):
-            again.account.charge("census", edition, "t2", [Reading("|age:1", "tenure", 0.5)], {"|age:1": 1.0})
+        with pytest.raises(QuestionRefusal, match="age"):
+            again.account.charge("census", edition, "t2", [MarginReading("|age:1", "tenure", 0.5)], {"|age:1": 1.0})
         assert not again.account.has("census", edition, "t2")
         assert again.account.told("census", edition) == {"|age:1": 0.75, "|": 0.5}
 
 
 def test_a_refused_table_charges_none_of_its_margins(store):
     edition = registered(store)
-    readings = [Reading("x", "a", 0.5), Reading("y", "a", 0.5)]
-    with pytest.raises(Refusal):
+    readings = [MarginReading("x", "a", 0.5), MarginReading("y", "a", 0.5)]
+    with pytest.raises(QuestionRefusal):
         store.account.charge("census", edition, "t", readings, {"x": 1.0, "y": 0.25})
     assert store.account.told("census", edition) == {}
     assert not store.account.has("census", edition, "t")
@@ -101,36 +102,36 @@ def test_a_refused_table_charges_none_of_its_margins(store):
 
 def test_a_table_of_very_many_readings_is_charged_whole(store):
     edition = registered(store)
-    readings = [Reading(f"m{number % 450}", f"b{number}", 0.5) for number in range(900)]
+    readings = [MarginReading(f"m{number % 450}", f"b{number}", 0.5) for number in range(900)]
     room = {f"m{number}": 1.0 for number in range(450)}
     for _ in range(2):
         store.account.charge("census", edition, "t", readings, room)
     assert store.account.told("census", edition) == room
-    with pytest.raises(Refusal):
-        store.account.charge("census", edition, "u", [*readings, Reading("m449", "one more", 0.125)], room)
+    with pytest.raises(QuestionRefusal):
+        store.account.charge("census", edition, "u", [*readings, MarginReading("m449", "one more", 0.125)], room)
 
 
 def test_editions_have_accounts_of_their_own(store):
     one, other = registered(store), registered(store, "survey")
-    store.account.charge("census", one, "t", [Reading("x", "a", 1.0)], {"x": 1.0})
+    store.account.charge("census", one, "t", [MarginReading("x", "a", 1.0)], {"x": 1.0})
     assert not store.account.has("survey", other, "t")
-    store.account.charge("survey", other, "t", [Reading("x", "a", 1.0)], {"x": 1.0})
+    store.account.charge("survey", other, "t", [MarginReading("x", "a", 1.0)], {"x": 1.0})
     assert store.account.told("survey", other) == {"x": 1.0}
 
 
 @pytest.mark.parametrize("precision", [-0.1, math.nan, math.inf])
 def test_a_charge_that_is_no_number_is_refused(store, precision):
     with pytest.raises(ParameterError, match="no number from 0 on"):
-        store.account.charge("census", registered(store), "t", [Reading("x", "a", precision)], {"x": 1.0})
+        store.account.charge("census", registered(store), "t", [MarginReading("x", "a", precision)], {"x": 1.0})
 
 
 def test_room_that_is_no_number_is_no_room(store):
-    with pytest.raises(Refusal):
-        store.account.charge("census", registered(store), "t", [Reading("x", "a", 0.5)], {"x": math.nan})
+    with pytest.raises(QuestionRefusal):
+        store.account.charge("census", registered(store), "t", [MarginReading("x", "a", 0.5)], {"x": math.nan})
 
 
 def test_editions_that_nobody_registered_or_that_are_closed_are_not_charged(store):
-    readings = [Reading("x", "a", 0.1)]
+    readings = [MarginReading("x", "a", 0.1)]
     with pytest.raises(InputError, match="not registered"):
         store.account.charge("census", "none", "t", readings, {"x": 1.0})
     edition = registered(store)
@@ -151,11 +152,11 @@ def test_two_who_race_with_fifty_charges_each_never_exceed_the_room(store, addre
             start.wait(timeout=30)
             for number in range(50):
                 table = f"{name}{number}"
-                readings = [Reading("x", table, 0.25), Reading("y", table, 0.125)]
+                readings = [MarginReading("x", table, 0.25), MarginReading("y", table, 0.125)]
                 try:
                     mine.account.charge("census", edition, table, readings, {"x": 5.0, "y": 9.0})
                     taken.append(table)
-                except Refusal:
+                except QuestionRefusal:
                     pass
         return taken
 
@@ -173,7 +174,9 @@ def test_two_who_race_with_the_same_tables_charge_each_once(store, address):
         with Store.open(address) as mine:
             start.wait(timeout=30)
             for number in range(50):
-                mine.account.charge("census", edition, f"t{number}", [Reading("x", f"t{number}", 0.125)], {"x": 6.25})
+                mine.account.charge(
+                    "census", edition, f"t{number}", [MarginReading("x", f"t{number}", 0.125)], {"x": 6.25}
+                )
         return 50
 
     with ThreadPoolExecutor(2) as both:
@@ -183,7 +186,7 @@ def test_two_who_race_with_the_same_tables_charge_each_once(store, address):
 
 KILLED = """
 import os, random, signal, sys
-from discreet.server.account import Reading
+from discreet.server.account import MarginReading
 from discreet.server.store.refinements import Refinements  # once, before all forks
 from discreet.server.store.store import Store
 
@@ -196,7 +199,7 @@ for run in range(4):
         with Store.open(where) as store:
             for number in range(100_000):
                 table = f"r{run}-{number}"
-                readings = [Reading(margin, table, 0.5) for margin in "xyz"]
+                readings = [MarginReading(margin, table, 0.5) for margin in "xyz"]
                 store.account.charge("census", edition, table, readings, dict.fromkeys("xyz", 1e6))
                 os.write(writes, b"%d " % number)
     os.close(writes)
@@ -228,14 +231,14 @@ def test_a_process_that_is_killed_leaves_whole_charges_and_all_that_it_was_told_
         mine = {name for name in names if name.startswith(f"r{run}-")}
         assert {f"r{run}-{number}" for number in range(last + 1)} <= mine
         assert len(mine) <= last + 2
-    store.account.charge("census", edition, "after", [Reading("x", "after", 0.5)], {"x": 1e6})  # no lock is left
+    store.account.charge("census", edition, "after", [MarginReading("x", "after", 0.5)], {"x": 1e6})  # no lock is left
 
 
 def test_a_lost_server_gives_no_charge_and_a_retry_is_safe(postgres, request, clock):
     template = request.getfixturevalue("postgres_template")
     postgres.sql(f"CREATE DATABASE lost TEMPLATE {template}")
     with Store.open(postgres.url("lost"), clock=clock) as store:
-        edition, readings = registered(store), [Reading("x", "a", 0.75)]
+        edition, readings = registered(store), [MarginReading("x", "a", 0.75)]
         postgres.stop("immediate")
         try:
             with pytest.raises(StoreUnavailable) as caught:
@@ -255,7 +258,7 @@ def test_a_connection_that_is_cut_within_the_charge_gives_none(postgres, request
     template = request.getfixturevalue("postgres_template")
     postgres.sql(f"CREATE DATABASE cut TEMPLATE {template}")
     with Store.open(postgres.url("cut"), clock=clock) as store:
-        edition, readings = registered(store), [Reading("x", "a", 0.75)]
+        edition, readings = registered(store), [MarginReading("x", "a", 0.75)]
         checked = refinements._refuse_overfull
 
         def cut(*args):
@@ -280,7 +283,7 @@ def test_a_locked_file_gives_no_charge(sqlite_template, tmp_path):
     path = tmp_path / "server.db"
     shutil.copy(sqlite_template, path)
     store = Store(engine_for(address_of(path), patience=0.05))
-    edition, readings = registered(store), [Reading("x", "a", 0.75)]
+    edition, readings = registered(store), [MarginReading("x", "a", 0.75)]
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="cannot be used now"):

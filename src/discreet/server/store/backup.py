@@ -28,7 +28,7 @@ from discreet.server.store.tables import NONCE, REVISIONS, SESSION
 WITH_TOOLS = "Use pg_dump and pg_restore, and then: discreet server after-restore"
 
 
-class Restored(NamedTuple):
+class RestoredStore(NamedTuple):
     """What became of a database that was put back."""
 
     sessions_ended: int
@@ -53,7 +53,7 @@ def backup(where: str | Path, file: Path) -> None:
         _copied(file_of(url), file)
 
 
-def restore(file: Path, where: str | Path, *, complete: bool = False) -> Restored:
+def restore(file: Path, where: str | Path, *, complete: bool = False) -> RestoredStore:
     """Make an SQLite database from a copy; see :func:`after_restore`.
 
     Parameters
@@ -96,7 +96,7 @@ def restore(file: Path, where: str | Path, *, complete: bool = False) -> Restore
     return done
 
 
-def after_restore(where: str | Path, *, complete: bool = False) -> Restored:
+def after_restore(where: str | Path, *, complete: bool = False) -> RestoredStore:
     """Make a database safe to use that was put back from a copy.
 
     All sessions end, requests that were signed before now are refused, and editions are held: an owner lets them answer
@@ -111,7 +111,7 @@ def after_restore(where: str | Path, *, complete: bool = False) -> Restored:
     """
     engine = engine_for(address_of(where))
 
-    def work(connection: Connection) -> Restored:
+    def work(connection: Connection) -> RestoredStore:
         if schema_of(connection) not in REVISIONS:
             raise StoreError("The database has no schema that is known.", hint="Is it one of discreet?")
         ended = connection.execute(delete(SESSION)).rowcount
@@ -119,7 +119,7 @@ def after_restore(where: str | Path, *, complete: bool = False) -> Restored:
         mark = {"first_seen": now, "kept_until": now + 2 * SKEW}
         entry = insert_into(connection, NONCE).values(digest=RESTORED, **mark)
         connection.execute(entry.on_conflict_do_update(index_elements=[NONCE.c.digest], set_=mark))
-        return Restored(ended, 0 if complete else hold_all(connection))
+        return RestoredStore(ended, 0 if complete else hold_all(connection))
 
     try:
         return written(engine, work)

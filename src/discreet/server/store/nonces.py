@@ -21,8 +21,8 @@ def _stale(message: str) -> Denied:
     return Denied("stale", message, hint="Set the clock, and sign it anew.", status=401)
 
 
-class Nonces(StorePart):
-    """Nonces that were seen."""
+class StoredNonces(StorePart):
+    """StoredNonces that were seen."""
 
     def use(self, signer: str, nonce: str, signed_at: int) -> None:
         """Take a nonce of a signer (the fingerprint of the certificate); a second time is refused.

@@ -12,7 +12,7 @@ from math import isfinite
 from sqlalchemy import Connection, bindparam, func, insert, select
 
 from discreet.errors import ParameterError
-from discreet.server.account import refuse_told
+from discreet.server.account import MarginReading, check_room
 from discreet.server.store.database import insert_into, read, written
 from discreet.server.store.editions import COLUMNS, EditionRow, edition_in, refuse_closed, unregistered
 from discreet.server.store.part import StorePart
@@ -21,8 +21,6 @@ from discreet.server.store.tables import CHARGED_TABLE, DATASET_EDITION, REFINEM
 T, C, E = REFINEMENT, CHARGED_TABLE, DATASET_EDITION
 MANY = 200
 """Readings in one statement."""
-TINY = 1e-9
-"""What sums of precisions may be off by: they are binary fractions."""
 
 # Statements are put together once: that takes longer than to run them.
 HAS = (
@@ -39,9 +37,6 @@ TOLD = (
     .where(T.c.edition_id == bindparam("number"), MARGINS)
     .group_by(T.c.margin)
 )
-
-ReadingLike = tuple[str, str, float]
-"""A margin, what it is read by, and how precisely: a ``Reading``."""
 
 
 class Refinements(StorePart):
@@ -66,13 +61,13 @@ class Refinements(StorePart):
         return read(self.engine, work)
 
     def charge(
-        self, dataset: str, edition: str, table: str, readings: Sequence[ReadingLike], room: Mapping[str, float]
+        self, dataset: str, edition: str, table: str, readings: Sequence[MarginReading], room: Mapping[str, float]
     ) -> None:
         """Enter the readings that are not there yet, or refuse where a margin has no room for them.
 
         Raises
         ------
-        Refusal
+        QuestionRefusal
             When a margin would be told too precisely; nothing is charged then.
         StoreUnavailable
             When the database did not confirm; then no answer may be given. Asking again is safe.
@@ -114,7 +109,7 @@ def _answering(connection: Connection, dataset: str, edition: str, *, lock: bool
     return row.id
 
 
-def _new(connection: Connection, number: int, readings: Sequence[ReadingLike]) -> list[ReadingLike]:
+def _new(connection: Connection, number: int, readings: Sequence[MarginReading]) -> list[MarginReading]:
     """Readings that are not there yet."""
     there: set[tuple[str, str]] = set()
     for first in range(0, len(readings), MANY):
@@ -125,17 +120,12 @@ def _new(connection: Connection, number: int, readings: Sequence[ReadingLike]) -
 
 
 def _refuse_overfull(
-    connection: Connection, number: int, new: Sequence[ReadingLike], room: Mapping[str, float]
+    connection: Connection, number: int, new: Sequence[MarginReading], room: Mapping[str, float]
 ) -> None:
     """Refuse where all readings of a margin, with the new ones, would come to more than there is room for."""
-    wanted: dict[str, float] = {}
-    for margin, _, precision in new:
-        wanted[margin] = wanted.get(margin, 0.0) + precision
     told: dict[str, float] = {}
-    names = sorted(wanted)
+    names = sorted({reading.margin for reading in new})
     for first in range(0, len(names), MANY):
         given = {"number": number, "margins": names[first : first + MANY]}
         told.update((margin, precision) for margin, precision in connection.execute(TOLD, given))
-    for margin in names:
-        if not told.get(margin, 0.0) + wanted[margin] <= room[margin] + TINY:
-            raise refuse_told(margin)
+    check_room(told, new, room)

@@ -16,7 +16,7 @@ from discreet.server.store.approvals import Approvals
 from discreet.server.store.budgets import Budgets
 from discreet.server.store.database import read
 from discreet.server.store.editions import Editions
-from discreet.server.store.nonces import Nonces
+from discreet.server.store.nonces import StoredNonces
 from discreet.server.store.one_times import OneTimes
 from discreet.server.store.passkey_rows import PasskeyRows
 from discreet.server.store.people import People
@@ -67,7 +67,7 @@ class Store:
         self.approvals = Approvals(*both)
         self.budgets = Budgets(*both)
         self.editions = Editions(*both)
-        self.nonces = Nonces(*both)
+        self.nonces = StoredNonces(*both)
         self.one_times = OneTimes(*both)
         self.passkeys = PasskeyRows(*both)
         self.people = People(*both)
