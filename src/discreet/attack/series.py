@@ -96,7 +96,15 @@ class SeriesLinks(RecordAttack):
         return np.where(self.tied > 1, 0.0, wide)
 
     def image(self) -> str:
-        """Right and wrong guesses by how sure an intruder can be, as an inline ``svg`` element."""
+        """Right and wrong guesses by how sure an intruder can be, as an inline ``svg`` element.
+
+        Examples
+        --------
+        >>> import numpy as np, discreet as ds
+        >>> walks = np.random.default_rng(1).normal(size=(20, 6)).cumsum(axis=1)
+        >>> ds.attack.link_series(walks, walks.round()).image().startswith("<svg")
+        True
+        """
         return doors.series_links_image(self)
 
     def to_frame(self, backend: str = "pyarrow") -> Any:

@@ -66,7 +66,15 @@ class SeriesComparison:
         return to_frame(columns, backend)
 
     def image(self) -> str:
-        """Shares of right guesses by distance with their intervals, as an inline ``svg`` element."""
+        """Shares of right guesses by distance with their intervals, as an inline ``svg`` element.
+
+        Examples
+        --------
+        >>> import numpy as np, discreet as ds
+        >>> walks = np.random.default_rng(1).normal(size=(20, 6)).cumsum(axis=1)
+        >>> ds.attack.compare_series_links(walks, walks.round()).image().startswith("<svg")
+        True
+        """
         return doors.series_image(self)
 
 
@@ -121,7 +129,16 @@ class SeriesCurve:
         return to_frame(columns, backend)
 
     def image(self) -> str:
-        """Shares of right guesses of every distance over the releases, as an inline ``svg`` element."""
+        """Shares of right guesses of every distance over the releases, as an inline ``svg`` element.
+
+        Examples
+        --------
+        >>> import numpy as np, discreet as ds
+        >>> walks = np.random.default_rng(1).normal(size=(20, 6)).cumsum(axis=1)
+        >>> found = ds.attack.series_links_over(walks, {1: walks.round(), 10: walks.round(-1)})
+        >>> found.image().startswith("<svg")
+        True
+        """
         return doors.series_curve_image(self)
 
 

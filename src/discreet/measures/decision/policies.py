@@ -415,7 +415,16 @@ class RiskCurve:
     largest: Floats
 
     def image(self) -> str:
-        """Risk and largest loss by how much is disclosed, as an inline ``svg`` element."""
+        """Risk and largest loss by how much is disclosed, as an inline ``svg`` element.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = pa.table({"id": [1, 2, 3], "first": ["Mary", "Mary", "John"], "last": ["Ray", "Lee", "Lee"]})
+        >>> problem = ds.measures.decision_problem(people, people, "id")
+        >>> ds.measures.risk_curve(problem).image().startswith("<svg")
+        True
+        """
         return doors.risk_curve_image(self)
 
 

@@ -116,6 +116,13 @@ class DecisionRisk:
         beside
             The risk of the same records by another dictionary, such as the true one beside an estimate: losses by both
             stand beside each other, record by record.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = pa.table({"id": [1, 2, 3], "first": ["Mary", "Mary", "John"], "last": ["Ray", "Lee", "Lee"]})
+        >>> ds.measures.decision_risk(people, people, "id").image().startswith("<svg")
+        True
         """
         return doors.decision_image(self, beside)
 
