@@ -85,7 +85,11 @@ def test_the_table_is_about_all_roles_and_all_actions():
     assert len(CELLS) == 230
 
 
-@pytest.mark.parametrize(("action", "role", "may", "level", "bound"), CELLS, ids=lambda value: str(value))
+@pytest.mark.parametrize(
+    ("action", "role", "may", "level", "bound"),
+    CELLS,
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else str(value),
+)
 def test_every_cell_of_the_table(action, role, may, level, bound):
     subject = right_subject(bound)
     decision = allowed(one(role), action, subject)
