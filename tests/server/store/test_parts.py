@@ -384,5 +384,5 @@ def test_what_is_over_is_forgotten(store, clock, four):
     store.budgets.reserve("x", 1, most=1)
     store.nonces.use("print", "n" * 16, int(clock()))
     clock.time += 500 * DAY
-    assert store.forget() == {"nonces": 1, "sessions": 1, "onetimes": 1, "rates": 1, "budgets": 1}
+    assert store.forget() == {"nonces": 1, "sessions": 1, "one_times": 1, "rates": 1, "budgets": 1}
     store.ready()

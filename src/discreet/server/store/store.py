@@ -95,8 +95,8 @@ class Store:
 
     def forget(self) -> dict[str, int]:
         """Remove what is over: nonces, sessions, secrets of a moment, buckets, budgets of last year. Run it hourly."""
-        parts = (self.nonces, self.sessions, self.one_times, self.rates, self.budgets)
-        return {type(part).__name__.lower(): part.forget() for part in parts}
+        parts = {name: getattr(self, name) for name in ("nonces", "sessions", "one_times", "rates", "budgets")}
+        return {name: part.forget() for name, part in parts.items()}
 
     def close(self) -> None:
         """Close all connections."""
