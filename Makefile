@@ -2,6 +2,8 @@
 # Tools are called as modules of .venv, because their scripts fail in a path with spaces.
 
 PY = .venv/bin/python
+# Tests start hundreds of processes: what they import is compiled once, whatever the environment says.
+TEST = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX='$(CURDIR)/.venv/bytecode' $(PY) -m pytest
 
 .PHONY: help install demo test test-papers coverage attack mutants soak lint bench docs clean
 
@@ -29,15 +31,21 @@ demo:
 
 test:
 	@sh tools/setup.sh
-	$(PY) -m pytest -n 2
+	$(TEST) -n 2 --dist worksteal
 
 test-papers:
 	@sh tools/setup.sh
-	$(PY) -m pytest tests/papers -m 'paper or not paper'
+	$(TEST) tests/papers -m 'paper or not paper'
+
+# Directory by directory, so that what was measured is kept where a run ends early: `coverage report` shows it.
+MEASURED = $(wildcard tests/test_*.py tests/*/test_*.py tests/*/*/test_*.py)
+COVERAGE = $(sort $(foreach test,$(MEASURED),tests/$(word 2,$(subst /, ,$(test)))))
 
 coverage:
 	@sh tools/setup.sh
-	$(PY) -m pytest -n 2 --cov --cov-report=term $(COVERAGE)
+	$(PY) -m coverage erase
+	for part in $(COVERAGE); do $(TEST) -q -n 2 --dist worksteal --cov --cov-append --cov-report= "$$part" || exit; done
+	$(PY) -m coverage report
 
 attack:
 	@sh tools/setup.sh

@@ -7,6 +7,7 @@ import re
 import shlex
 import tomllib
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,12 +56,23 @@ def test_every_target_of_make_has_a_line_of_help():
         assert re.search(rf"^{target}:$", makefile, re.MULTILINE), target
 
 
+@cache
+def definitions() -> list[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """All classes and functions of the source, with the file that each is in."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [
+        (path.relative_to(ROOT).as_posix(), node)
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, kinds)
+    ]
+
+
 def test_a_class_name_stands_for_one_thing():
     homes: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                homes[node.name].append(path.relative_to(ROOT).as_posix())
+    for path, node in definitions():
+        if isinstance(node, ast.ClassDef):
+            homes[node.name].append(path)
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
@@ -70,13 +82,12 @@ MOST_LINES, MOST_LONG = 60, 6
 
 def test_few_functions_are_long():
     long = []
-    for path in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                first, last = node.body[0], node.end_lineno or node.lineno
-                said = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) is not None else 0
-                if last - node.lineno + 1 - said > MOST_LINES:
-                    long.append(f"{path.relative_to(ROOT).as_posix()}: {node.name}")
+    for path, node in definitions():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first, last = node.body[0], node.end_lineno or node.lineno
+            said = (first.end_lineno or 0) - first.lineno + 1 if ast.get_docstring(node) is not None else 0
+            if last - node.lineno + 1 - said > MOST_LINES:
+                long.append(f"{path}: {node.name}")
     assert len(long) <= MOST_LONG, long
 
 

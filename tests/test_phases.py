@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ def test_a_log_gets_a_line_when_a_phase_begins_and_few_more():
     assert lines[1].startswith("Building tables  ")
 
 
+@cache
 def stages() -> set[str]:
     """Names of stages that the source reports, as far as they are written out."""
     found = set()

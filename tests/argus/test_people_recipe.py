@@ -127,7 +127,7 @@ def test_what_the_metadata_could_not_say_stands_in_the_log(files):
 def test_related_variables_and_those_of_households_are_emptied_together(files):
     """A variable that is suppressed takes its related one along, and one of a household all members of it."""
     text = (files / "people.rda").read_text(encoding="utf-8")
-    more = '  <HOUSEHOLD>\n  <IDLEVEL> 3\n  <SUPPRESSWEIGHT> 5\n  <RELATED> "age"\n'
+    more = '  <HOUSEHOLD>\n  <IDLEVEL> 3\n  <SUPPRESSWEIGHT> 1\n  <RELATED> "age"\n'
     text = text.replace("  <HOUSEHOLD>\n", more)
     (files / "people.rda").write_text(text, encoding="utf-8")
     recipe = records_recipe(files / "people.rda", k=10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -102,8 +103,8 @@ def test_another_thread_count_gives_the_same_bytes(job: Path) -> None:
     run_batch(job)
     before = contents(job.parent)
     program = f"from discreet.recipe.batch import run_batch; run_batch({str(job)!r})"
-    environment = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(sys.path)}
-    subprocess.run([sys.executable, "-c", program], check=True, env=environment, timeout=120)
+    settings = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": ":".join(sys.path)}
+    subprocess.run([sys.executable, "-c", program], check=True, env=os.environ | settings, timeout=120)
     assert contents(job.parent) == before
 
 

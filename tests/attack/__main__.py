@@ -18,6 +18,7 @@ COUNTS = {
     "dropped_records": 1_000,
     "fair_inputs": 1_000,
     "changed_meanings": 10_000,
+    "changed_suppressions": 10_000,
     "forging": 10_000,
     "forged_records": 10_000,
 }

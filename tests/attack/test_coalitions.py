@@ -25,7 +25,7 @@ def found_and_expected(system, withheld, full, cells=3):
 
 
 @pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_worst_pair_is_found(seed, full):
     system, withheld = protected(survey(seed, 34), seed, 0.6)
     found, expected, _ = found_and_expected(system, withheld, full)

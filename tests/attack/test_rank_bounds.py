@@ -98,3 +98,21 @@ def test_what_was_not_exchanged_has_no_bounds():
     again = ds.protect(firms(), [ds.RankSwap(["staff"], 0.2), ds.Recode("staff", top=9)], key=KEY)
     with pytest.raises(InputError, match="'staff' changed again after the exchange"):
         ds.attack.rank_bounds(again)
+
+
+def test_the_narrowest_interval_of_lognormal_numbers():
+    """Card 003-10 (propensity): 1,000 numbers, a reach of 50 ranks, 200 files; 0.16 in print lies in the upper tail."""
+    draw = np.random.default_rng(10)
+    widths, clipped, ends = [], [], []
+    for _ in range(200):
+        values = np.sort(np.exp(draw.normal(size=1000)))
+        low, high = (values[np.clip(np.arange(1000) + reach, 0, 999)] for reach in (-50, 50))
+        widths.append((high - low)[50:-50].min())
+        clipped.append((high - low).min())
+        ends.append(values[[0, -1]])
+    assert np.mean(widths) == pytest.approx(0.135, abs=0.005)
+    assert np.mean(clipped) == pytest.approx(0.133, abs=0.005)
+    assert np.mean(ends, axis=0) == pytest.approx([0.041, 26.8], rel=0.1)
+    data = ds.Microdata(pa.table({"x": np.round(values, 9)}), numeric="x")
+    bounds = ds.attack.rank_bounds(ds.protect(data, ds.RankSwap(share=0.05), key=KEY))
+    assert bounds.least("x") == pytest.approx(clipped[-1], abs=1e-8)

@@ -112,7 +112,10 @@ ONLY_FOR = {
     "drop-q-intervals": {"counts", "weighted", "hierarchical"},
     "drop-q": {"counts", "counts_three_way", "hierarchical", "weighted", "all_cells", "forced"},
 }
-"""The inputs of methods that are for few of them."""
+COSTS = {"hierarchical", "counts", "linked", "signed", "negative", "decimals", "huge", "all_cells", "nothing_unsafe"}
+"""Inputs in which costs differ: of many values and of few, of zeros, of losses and of huge ones."""
+ONLY_FOR |= {name: COSTS | {"one_cell", "counts_linked"} for name in ("suppress-unity", "suppress-log")}
+"""The inputs of methods that are for few of them, or that differ from another one in few of them."""
 CELL_KEYS = tuple(name for name in METHODS if name.startswith("cell-key"))
 NOT_FOR = {("round-semi", given): "one definition" for given in ("linked", "counts_linked")}
 NOT_FOR |= {(f"suppress-{engine}", "signed"): "a sum with a minus sign" for engine in ("hypercube", "modular")}
@@ -133,7 +136,7 @@ REGION = ds.Hierarchy.from_nested({"North": {"N1": None, "N2": ["N2a", "N2b"]}, 
 TRADE = ds.Hierarchy.from_nested({"A": ["A1", "A2", "A3"], "B": ["B1", "B2"]})
 SIZE = ds.Hierarchy.flat(["small", "medium", "large"])
 FLAT_TRADE = ds.Hierarchy.flat(TRADE.base_codes)
-"""For the network engine, which takes one hierarchy."""
+"""For the network engine, which takes one hierarchy, and for tables that would be large."""
 ROLES = {"contributor": "holding", "record_key": "rkey"}
 
 
@@ -180,7 +183,7 @@ def weighted(trade: ds.Hierarchy = TRADE) -> ds.Table:
 
 def three_way() -> ds.Table:
     by = {"region": REGION, "trade": TRADE, "size": SIZE}
-    table = ds.tabulate(records(25), by=by, value="turnover", **ROLES)
+    table = ds.tabulate(records(14), by=by, value="turnover", **ROLES)
     return table.assess(ds.Dominance(2, 85), ds.MinContributors(2))
 
 
@@ -190,7 +193,7 @@ def counts(trade: ds.Hierarchy = TRADE) -> ds.Table:
 
 
 def counts_three_way() -> ds.Table:
-    table = ds.tabulate(records(200), by={"region": REGION, "trade": TRADE, "size": SIZE}, record_key="rkey")
+    table = ds.tabulate(records(200), by={"region": REGION, "trade": FLAT_TRADE, "size": SIZE}, record_key="rkey")
     return table.assess(ds.MinFrequency(2))
 
 

@@ -88,6 +88,7 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.AddNoise(["age"], 0.3, "restricted", decimals=1),
     ],
     "add-noise-outliers": lambda: [ds.AddNoise(["age"], 0.1, "outliers", flag="limits", beyond=0.6)],
+    "add-noise-gaps": lambda: [ds.AddNoise(["income", "age"], 0.2, missing="together")],
     "add-noise-turned": lambda: [ds.AddNoise(how="romm")],
     "add-noise-ranks": lambda: [
         ds.AddNoise(["age"], 0.1, "proportional"),
@@ -105,6 +106,7 @@ RECORD_METHODS: dict[str, Callable[[], list[RecordMethod]]] = {
         ds.Recode("income", bottom=0),
         ds.Shuffle(["income", "age"], given=["weight"], exact=False, scale="product_moment"),
     ],
+    "shuffle-hypercube": lambda: [ds.Shuffle(["income", "age"], sample="latin_hypercube")],
     "ipso": lambda: [ds.Ipso(given=["age", "sex", "health"])],
     "ipso-plain": lambda: [
         ds.Recode("income", bottom=0),
@@ -385,6 +387,8 @@ RECORD_NOT_FOR = {
     ("add-noise-exact", "equal_rows"): ALL_EQUAL,
     ("add-noise-outliers", "one_record"): ONE_VALUE,
     ("add-noise-outliers", "equal_rows"): ALL_EQUAL,
+    ("add-noise-gaps", "one_record"): "There is no record without a gap",
+    ("add-noise-gaps", "equal_rows"): ALL_EQUAL,
     ("add-noise-turned", "one_record"): "no value in any",
     ("add-noise-turned", "equal_rows"): ALL_EQUAL,
     ("add-noise-ranks", "one_record"): ONE_VALUE,
@@ -392,6 +396,8 @@ RECORD_NOT_FOR = {
     ("redraw-by", "one_record"): "can be drawn anew",
     ("redraw", "equal_rows"): "has the same value in all records",
     ("redraw-by", "equal_rows"): "has the same value in all records",
+    ("shuffle-hypercube", "one_record"): NOTHING_TO_SHUFFLE,
+    ("shuffle-hypercube", "equal_rows"): NOTHING_TO_SHUFFLE,
     ("shuffle", "one_record"): NOTHING_TO_SHUFFLE,
     ("shuffle-given", "one_record"): NOTHING_TO_SHUFFLE,
     ("shuffle", "equal_rows"): NOTHING_TO_SHUFFLE,

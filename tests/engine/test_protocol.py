@@ -22,6 +22,8 @@ AREA = ds.Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2"]})
 KIND = ds.Hierarchy.flat(["x", "y"])
 KEY = ds.Key(bytes(range(32)))
 ROWS = 400
+FILES = ("memory", "duckdb")
+"""Engines that read the files of others; that of columns reads its own folders, see test_columns."""
 
 
 def firms(rows: int = ROWS) -> pa.Table:
@@ -72,7 +74,7 @@ def refuse_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_engine_lists_what_there_is() -> None:
-    with pytest.raises(ParameterError, match=r"There is no engine 'spark'\. Available: 'memory', 'duckdb'"):
+    with pytest.raises(ParameterError, match=r"There is no engine 'spark'\. Available: 'memory', 'duckdb', 'columns'"):
         ds.Microdata(firms(), engine="spark")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"There is no engine 'duck'.*Did you mean 'duckdb'"):
         ds.tabulate(firms(), by={"area": AREA}, engine="duck")  # type: ignore[arg-type]
@@ -166,7 +168,7 @@ def test_methods_on_records_are_the_same_on_both_engines(
     assert made.verify(ds.Microdata(file, engine="duckdb", **roles)).holds
 
 
-@pytest.mark.parametrize("engine", HOMES)
+@pytest.mark.parametrize("engine", FILES)
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
@@ -182,7 +184,7 @@ def test_identifiers_are_refused_in_the_same_words(engine: str, ids: list, messa
         ds.protect(data, ds.CellKey(identifier="id"), tables=[spec(where="sales > 10")], key=KEY)
 
 
-@pytest.mark.parametrize("engine", HOMES)
+@pytest.mark.parametrize("engine", FILES)
 def test_a_map_is_made_by_both_engines(engine: str, tmp_path: Path) -> None:
     draw = np.random.default_rng(9)
     points = pa.table({"x": draw.uniform(0, 9, 300), "y": draw.uniform(0, 9, 300)})

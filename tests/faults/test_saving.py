@@ -222,6 +222,18 @@ def test_what_was_exchanged_unseen_comes_back(releases, tmp_path, monkeypatch):
     assert (out / "thesis.txt").read_text() == "mine"
 
 
+def test_every_file_reaches_the_disk_before_the_release_is_in_place(releases, tmp_path, monkeypatch):
+    folder, before, after = tmp_path / "out", set(), set()
+
+    def flushed(handle: int) -> None:
+        (after if folder.exists() else before).add(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    releases[0].save(folder)
+    assert {path.stat().st_ino for path in folder.rglob("*") if path.is_file()} <= before
+    assert tmp_path.stat().st_ino in after
+
+
 def test_the_umask_decides_who_may_open_public_and_it_is_said(releases, tmp_path):
     for umask, closed in ((0o077, True), (0o022, False)):
         before = os.umask(umask)

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 import discreet as ds
+from discreet.attack.series import SeriesLinks
+from discreet.attack.series_comparison import SeriesComparison, SeriesCurve
+from discreet.measures.decision.policies import RiskCurve
+from discreet.measures.decision.risk import DecisionRisk
 from discreet.model import doors
 from discreet.model.pivot import Pivot
 from discreet.model.public import PublicRelease, PublicTable
@@ -19,6 +23,7 @@ from discreet.verify import check_release
 NOUNS = (
     *(ds.Table, ds.TableSet, ds.Microdata, ds.Pattern, ds.NoiseTable, ds.Release),
     *(PublicRelease, PublicTable, Pivot),
+    *(SeriesLinks, SeriesComparison, SeriesCurve, RiskCurve, DecisionRisk),
 )
 ONLY_FOR_TABLES = {"profile", "missing_safe", "manual_range", "unrelated", "attacks"}
 """Options of ``ds.assess`` that records do not have, and of ``ds.risk`` that only releases have."""

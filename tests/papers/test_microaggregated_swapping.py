@@ -197,3 +197,33 @@ def test_spread_stays_nearly_in_a_household_survey():
         ranges.append((new.max() - new.min()) / (old.max() - old.min()))
     assert np.mean(variation) == pytest.approx(1, abs=0.03)
     assert 0.9 < np.mean(ranges) <= 1
+
+
+def test_means_of_sensitive_columns_stay_in_every_cell_of_the_coarser_keys():
+    """Card on the household survey, check 5 (G2): to 1e-9, with the usual dither, for all cells of the public tier."""
+    draw = np.random.default_rng(19)
+    rows = 1500
+    zone = draw.choice(["N", "C", "S"], rows)
+    kind = draw.choice(["single", "couple"], rows)
+    table = pa.table(
+        {
+            "rent": np.round(draw.lognormal(6, 0.6, rows), 2),
+            "w": draw.gamma(4, 200, rows) + 50,
+            "zone": zone,
+            "kind": kind,
+        }
+    )
+    data = ds.Microdata(table, sensitive="rent", weight="w", keys=["zone", "kind"])
+    shown = ds.protect(
+        data, ds.MicroaggregatedSwap(["rent"], ["zone", "kind"]), key=KEY, keep_order=True
+    ).public.records.shown()
+    moved = 0
+    for cell in {*zip(zone.tolist(), kind.tolist(), strict=True)}:
+        inside = [i for i in range(rows) if (zone[i], kind[i]) == cell]
+        weights = np.array(shown["w"])[inside]
+        before, after = (np.array(values)[inside] for values in (table["rent"].to_pylist(), shown["rent"]))
+        assert np.average(after, weights=weights) == pytest.approx(np.average(before, weights=weights), rel=1e-9)
+        moved += int((before != after).sum())
+    assert moved > 0.9 * rows
+    assert shown["w"] == table["w"].to_pylist()
+    assert shown["zone"] == zone.tolist()

@@ -11,11 +11,10 @@ from discreet.records.microaggregation.grouping import (
     blocks,
     loss_of,
     mdav_groups,
-    principal_scores,
     renumbered,
-    sum_of_scores,
 )
 from discreet.records.microaggregation.pairing import paired_groups, tied_groups
+from discreet.records.microaggregation.rows import principal_scores, sum_of_scores
 from tests.papers.test_microaggregation import lost, needs_files, points
 
 

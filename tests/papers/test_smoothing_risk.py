@@ -89,6 +89,8 @@ def test_both_limits() -> None:
     assert np.abs(wide.match - weights.match).max() < 1e-5
     assert weights.unique == pytest.approx(pi)
     assert weights.match == pytest.approx(-pi * np.log(pi) / (1 - pi))
+    assert np.abs(success_probability(mu, 1e-6, pi) - 1).max() < 2e-4  # one less a share of a of the mean unseen
+    assert np.abs(success_probability(mu, 1e6, pi) - pi).max() < 1e-5
 
 
 def test_a_whole_population_is_certain() -> None:
@@ -152,6 +154,31 @@ def test_weights_alone_on_equal_weights() -> None:
     codes = np.arange(1, 41)
     found = weight_only(sample_cells(KeyCodes(("key",), (codes,), (41,)), weight=np.full(40, 8.0)))
     assert (found.uniques, found.matches) == pytest.approx((40 / 8, 40 * np.log(8) / 7))
+
+
+@pytest.mark.parametrize(
+    ("population", "sample", "uniques", "matches", "implied"),
+    [(37_586, 3_759, 137.2, 346.4, 1_360), (746_949, 14_939, 114.5, 456.0, 5_720), (746_949, 7_470, 20.7, 95.4, 2_060)],
+)
+def test_both_printed_numbers_of_weights_alone_imply_the_same_uniques(population, sample, uniques, matches, implied):
+    """The rows of the other tool in the three examples are those of weights alone, to 1.5 %."""
+    pi = sample / population
+    one = unique_risk(0.0, np.inf, pi)
+    by_uniques, by_matches = uniques / float(one.unique), matches / float(one.match)
+    assert by_uniques == pytest.approx(by_matches, rel=0.015)
+    assert (by_uniques + by_matches) / 2 == pytest.approx(implied, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cells"), [((2, 32, 14, 13), 11_648), ((2, 16, 10, 11, 12, 8), 337_920), ((2, 16, 10, 11, 12), 42_240)]
+)
+def test_sizes_of_the_tables_of_the_examples(sizes, cells):
+    """All of them are held at once: a unique in the middle has a risk, and all cells were looked at."""
+    table = np.zeros(sizes, np.int64)
+    table[tuple(size // 2 for size in sizes)] = 1
+    found = smoothed_risk(table, 0.1, [1, 2])
+    assert table.size == cells
+    assert found.cells.tolist() == [[size // 2 for size in sizes]]
 
 
 @pytest.fixture(scope="module")

@@ -163,6 +163,25 @@ def test_the_median_of_net_worth_that_does_not_fit():
     assert inverse_mean_square(34348, released) == pytest.approx(8.1e-6, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("median", "percent", "inverse", "unit"),
+    [
+        (93098, 0.1, 0.0001, 0.0001),
+        (7496, 1.01, 0.00017, 0.00001),
+        (71605, -0.10, 0.00018, 0.00001),
+        (159950, 0.03, 0.00040, 0.00001),
+        (311146, -0.63, 0.0, 0.00001),
+        (924127, 0.43, 0.0, 0.00001),
+    ],
+)
+def test_the_other_medians_of_net_worth(median, percent, inverse, unit):
+    """What the printed percentage implies lies within the rounding of the printed inverse square, and of itself."""
+    half = 0.05 if percent == 0.1 else 0.005
+    ends = [inverse_mean_square(median, median * (1 - (abs(percent) + side * half) / 100)) for side in (1, -1)]
+    assert ends[0] <= inverse + unit / 2
+    assert ends[1] >= inverse - unit / 2
+
+
 def test_the_mean_of_net_worth():
     assert float(percent_difference(448230, 448230 + 1 / np.sqrt(0.00002))) == pytest.approx(-0.05, abs=0.001)
 

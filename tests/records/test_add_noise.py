@@ -214,6 +214,57 @@ def test_records_with_gaps_get_noise_with_those_that_have_the_same():
     assert ds.protect(data, ds.AddNoise(how="independent"), key=KEY).verify().holds
 
 
+def holed(rows: int = 400) -> ds.Microdata:
+    """Every value may be missing: most records have a pattern of gaps that few others have."""
+    data, draw = firms(rows), np.random.default_rng(5)
+    table = data.source
+    for place, name in enumerate(NAMES):
+        values = [None if draw.random() < 0.25 else v for v in table[name].to_pylist()]
+        table = table.set_column(place, name, pa.array(values, table[name].type))
+    return data.with_(source=table)
+
+
+def test_gaps_that_lie_anyhow_get_noise_by_the_covariances_of_whole_records():
+    data = holed()
+    method = ds.AddNoise(amount=0.25, missing="together", decimals=4)
+    release = ds.protect(data, method, key=KEY, keep_order=True)
+    assert release.verify().holds
+    assert "by the covariances of the records without a gap" in release.custodian.evidence[0].claim.statement
+    old = np.stack([np.array(data.source[name].to_pylist(), float) for name in NAMES])
+    new = np.stack([np.array(release.public.records.columns[name].to_pylist(), float) for name in NAMES])
+    assert np.array_equal(np.isnan(old), np.isnan(new))
+    moves, whole = new - old, ~np.isnan(old).any(axis=0)
+    wanted = 0.25 * np.cov(old[:, whole])
+    for i in range(3):
+        for j in range(3):
+            both = ~np.isnan(moves[i]) & ~np.isnan(moves[j])
+            size = np.sqrt(wanted[i, i] * wanted[j, j])
+            assert np.cov(moves[i, both], moves[j, both])[0, 1] / size == pytest.approx(wanted[i, j] / size, abs=0.2)
+    for name, column in zip(NAMES, moves, strict=True):
+        assert np.mean(np.abs(column[~np.isnan(column)]) > 0) > 0.99, name
+
+
+def test_whole_records_get_the_same_noise_whether_gaps_may_be_or_not_but_not_with_the_same_draws():
+    """Two releases with the same draws and other covariances could be solved for what was there before."""
+    data, old = holed(), np.array(holed().source["sales"].to_pylist(), float)
+    there = ~np.isnan(old)
+    moves = []
+    for missing in ("together", "apart"):
+        shown = ds.protect(data, ds.AddNoise(missing=missing), key=KEY, keep_order=True).public.records.shown()["sales"]
+        moves.append(np.array(shown, float)[there] - old[there])
+    assert abs(np.corrcoef(*moves)[0, 1]) < 0.3
+
+
+def test_gaps_without_enough_whole_records_are_refused():
+    columns = {"x": [1.0, 2, 3, None, 5, 6], "y": [2.0, None, 1, 4, None, 3], "z": [1.0, 5, None, 2, 8, 9]}
+    match = r"There are 2 records without a gap, and how=\"correlated\" with 3 columns needs at least 5"
+    refused(columns, ds.AddNoise(missing="together"), InputError, match)
+    nobody = {"x": [1.0, None, 3, None], "y": [None, 2.0, None, 4]}
+    refused(nobody, ds.AddNoise(missing="together"), InputError, r"There is no record without a gap.*Fill gaps in")
+    with pytest.raises(ParameterError, match=r"missing=\"together\" is for how=\"correlated\", not for \"exact\""):
+        ds.AddNoise(how="exact", missing="together")
+
+
 def test_proportional_noise_is_a_share_of_each_value():
     values = np.repeat([10, 1_000, 100_000], 400)
     data = ds.Microdata(pa.table({"x": values}), numeric="x")

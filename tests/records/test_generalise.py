@@ -409,6 +409,14 @@ def test_a_star_may_not_be_a_code_of_a_key_without_a_hierarchy():
         ds.Generalise(2, algorithm="local").run(read_record_set(people(columns)))
 
 
+def test_a_star_is_a_code_like_others_where_levels_go_up():
+    """It stands for everything in local recoding only: in a lattice, a key without a hierarchy stays as it is."""
+    columns = {**SOME, "sex": ["*", "f", "f", "*"]}
+    release = ds.protect(people(columns), ds.Generalise(2, outliers=0.5))
+    assert "*" in release.public.records.shown()["sex"]
+    assert release.verify().holds
+
+
 def test_too_many_nodes_are_refused(monkeypatch):
     monkeypatch.setattr(lattice, "MOST_NODES", 8)
     with pytest.raises(ParameterError, match="have 9 combinations of levels; at most 8 are looked at"):

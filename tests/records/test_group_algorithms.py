@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 
 from discreet.errors import InputError
 from discreet.records.microaggregation.automaton import learnt_groups, pairs_to_show
+from discreet.records.microaggregation.clusters import clustered
 from discreet.records.microaggregation.grouping import (
     blocks,
     clustered_groups,
     gower_groups,
     loss_of,
     mdav_groups,
-    principal_scores,
 )
-from discreet.records.microaggregation.robust import clustered, least_determinant, robust_scores, robustly_scaled
+from discreet.records.microaggregation.robust import least_determinant, robust_scores, robustly_scaled
+from discreet.records.microaggregation.rows import principal_scores
 from discreet.records.microaggregation.variable_kernels import variable_mdav
 
 

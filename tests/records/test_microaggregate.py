@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.records.microaggregation.annealing_kernels import anneal_groups
-from discreet.records.microaggregation.grouping import loss_of, principal_scores, pursued_scores, search_groups
+from discreet.records.microaggregation.grouping import loss_of, search_groups
 from discreet.records.microaggregation.mdav_kernels import mdav
 from discreet.records.microaggregation.measured import standardised
+from discreet.records.microaggregation.rows import principal_scores, pursued_scores
 from discreet.records.microaggregation.search_kernels import best_runs, improve_groups, neighbours
 
 
@@ -344,7 +345,8 @@ def test_standardised_columns_do_not_depend_on_the_order_of_rows():
 def test_each_column_by_itself_loses_least_among_blocks_of_k(column):
     """Templ (2006): individual ranking has the smallest loss of every single column among methods of fixed size."""
     losses = {}
-    for algorithm in ("onedims", "single", "sum", "pca", "pppca", "simple"):
+    fixed = ("onedims", "single", "sum", "pca", "pppca", "mcdpca", "clustpca", "clustpppca", "influence", "simple")
+    for algorithm in (*fixed, "mdav", "mdav_pairs", "rmd", "automaton"):
         evidence = ds.protect(firms(), ds.Microaggregate(k=3, algorithm=algorithm)).custodian.evidence[0]
         losses[algorithm] = evidence.facts["losses"][evidence.facts["columns"].index(column)]
     assert losses["onedims"] == min(losses.values())

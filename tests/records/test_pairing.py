@@ -84,6 +84,25 @@ def test_the_best_groups_are_found_and_prices_say_so(seed, records, columns, who
         assert loss <= max(2 * found.prices.bound, 0) + 1e-7
 
 
+@pytest.mark.parametrize("records", [13, 14])
+@pytest.mark.parametrize("columns", [1, 3])
+def test_fourteen_records_lose_at_most_twice_the_least(records, columns):
+    """Card 003-12, checks 1 and 6: what is certified is no less than the true ratio, and at most 2."""
+    points = some_points(records, records, columns, False)
+    best = least_loss(points)
+    assert loss_of(points, paired_groups(points, "normal").group) == pytest.approx(best, rel=1e-6)
+    quick = paired_groups(points, "quick")
+    loss = loss_of(points, quick.group)
+    assert loss / best - 1e-9 <= loss / quick.prices.bound <= 2 + 1e-6
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_two_and_three_records_are_one_group(effort):
+    for records in (2, 3):
+        assert paired_groups(some_points(1, records, 2, False), effort).group.tolist() == [0] * records
+        assert paired_groups(np.zeros((records, 2)), effort).group.tolist() == [0] * records
+
+
 @given(*ANY)
 @settings(max_examples=30, deadline=None)
 def test_ties_are_the_cheapest(seed, records, columns, whole):

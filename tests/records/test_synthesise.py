@@ -312,14 +312,55 @@ def test_numbers_that_columns_that_stay_tell_are_refused(model):
     assert both.verify().holds
 
 
-def test_values_that_rules_give_may_be_those_of_few_and_the_claim_says_so():
-    pay = np.append(np.round(np.random.default_rng(2).lognormal(8, 1, 299), 2), 987_654.32)
-    data = ds.Microdata(pa.table({"job": ["a"] * 299 + ["king"], "pay": pay}), numeric=["pay"])
-    release = ds.protect(data, ds.Synthesise(["pay"], rules={"pay": {"job == 'king'": 987_654.32}}), key=KEY)
+def kingdom(kings=1, homes=False):
+    """One or some kings with a pay that nobody else has."""
+    rng = np.random.default_rng(2)
+    pay = np.append(np.round(rng.lognormal(8, 1, 300 - kings), 2), [987_654.32] * kings)
+    table = {"job": ["a"] * (300 - kings) + ["king"] * kings, "pay": pay, "rank": rng.choice(["x", "y"], 300)}
+    table["rank"][300 - kings :] = "z"
+    if homes:
+        return ds.Microdata(pa.table({**table, "home": [*range(300 - kings), *[999] * kings]}), household="home")
+    return ds.Microdata(pa.table(table), numeric=["pay"])
+
+
+KING = {"pay": {"job == 'king'": 987_654.32}}
+
+
+@pytest.mark.parametrize("kings", [1, 4])
+@pytest.mark.parametrize("rules", [KING, {"rank": {"job == 'king'": "z"}}])
+def test_rules_that_tell_what_few_have_are_refused_by_name(kings, rules):
+    name = next(iter(rules))
+    with pytest.raises(ProtectionError, match=f"gives '{name}' a value, and fewer than 5 records are under it") as said:
+        ds.protect(kingdom(kings), ds.Synthesise([name], rules=rules), key=KEY)
+    assert f"rules_of_few=['{name}']" in said.value.hint
+    assert "987" not in str(said.value)
+    assert ds.protect(kingdom(5), ds.Synthesise([name], rules=rules), key=KEY).verify().holds
+
+
+def test_members_of_one_household_are_few():
+    with pytest.raises(ProtectionError, match="fewer than 5 households are under it"):
+        ds.protect(kingdom(6, homes=True), ds.Synthesise(["pay"], rules=KING), key=KEY)
+
+
+def test_rules_about_nobody_and_rules_of_gaps_tell_nothing():
+    data = kingdom(1)
+    nobody = {"rank": {"job == 'emperor'": "z"}}
+    assert ds.protect(data, ds.Synthesise(["rank"], rules=nobody), key=KEY).verify().holds
+    table = data.source.set_column(2, "rank", pa.array([*["x", "y"] * 149, "x", None]))
+    gaps = {"rank": {"job == 'king'": ""}}
+    assert ds.protect(ds.Microdata(table, numeric=["pay"]), ds.Synthesise(["rank"], rules=gaps), key=KEY).verify().holds
+
+
+def test_rules_of_few_may_be_allowed_and_the_claim_says_so():
+    release = ds.protect(kingdom(), ds.Synthesise(["pay"], rules=KING, rules_of_few=["pay"]), key=KEY)
     assert max(columns(release)["pay"]) == 987_654.32
+    claim = release.custodian.evidence[0].claim
     words = "No value of 'pay' is released that fewer than 5 records have, but for values of rules."
-    assert words in release.custodian.evidence[0].claim.statement
+    assert words in claim.statement
+    assert any("may give what fewer than 5 records have" in one for one in claim.not_considered)
     assert release.verify().holds
+    with pytest.raises(ParameterError, match="There is no column 'job' in rules"):
+        ds.Synthesise(rules=KING, rules_of_few=["job"])
 
 
 @pytest.mark.parametrize("method", [{"strata": ["area"]}, {"rules": {"b": {"area == 'x'": "q"}}}])

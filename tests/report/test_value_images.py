@@ -61,3 +61,40 @@ def test_what_cannot_be_drawn():
     tables = ds.protect(ds.examples.small_table().assess(ds.PPercent(10)), ds.Suppress())
     with pytest.raises(NeedsError, match="this is one of tables"):
         tables.value_image()
+
+
+COLUMNS = ["x", "y", "z"]
+METHODS = {
+    "microaggregate": ds.Microaggregate(COLUMNS, 4),
+    "add_noise": ds.AddNoise(COLUMNS, insecure_seed=1),
+    "rank_swap": ds.RankSwap(COLUMNS, 0.2, insecure_seed=1),
+    "shuffle": ds.Shuffle(COLUMNS, insecure_seed=1),
+    "microaggregated_swap": ds.MicroaggregatedSwap(COLUMNS, insecure_seed=1),
+    "mask_residual": ds.MaskResidual(ds.Microaggregate(COLUMNS, 3), "local", "reflect", most_linked=1, insecure_seed=1),
+    "redraw": ds.Redraw(COLUMNS, unusual=20, insecure_seed=1),
+    "round_randomly": ds.RoundRandomly(COLUMNS, 10, insecure_seed=1),
+    "blank_values": ds.BlankValues(
+        dict.fromkeys(COLUMNS, 0.9),
+        jitter=dict.fromkeys(COLUMNS, 1.0),
+        noise=dict.fromkeys(COLUMNS, 1.0),
+        insecure_seed=1,
+    ),
+    "multiplicative_noise": ds.MultiplicativeNoise("firm", columns=tuple(COLUMNS), insecure_seed=1),
+}
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_every_method_for_numbers_can_be_printed_summed_up_drawn_and_compared(kind):
+    """Card 003-29, check 7 and R19: the same four questions to all of them."""
+    draw = np.random.default_rng(3)
+    table = pa.table({name: np.round(draw.lognormal(3, 1, 120), 1) for name in COLUMNS})
+    method = METHODS[kind]
+    table = table.append_column("firm", pa.array(range(120)))
+    done = ds.protect(ds.Microdata(table, numeric=COLUMNS, identifier="firm"), method)
+    assert type(method).__name__ in repr(method)
+    assert method.kind == kind
+    assert done.custodian.evidence[0].claim.statement in done.summary()
+    for picture in ("densities", "correlations"):
+        assert done.value_image(picture).startswith("<svg")
+    compared = ds.utility(done, propensity="none").losses
+    assert compared.il1 > 0

@@ -1,4 +1,4 @@
-"""Faults in full: kills, full disks, signals, savers and readers at once, memory limits, damaged recipes.
+"""Faults in full: kills, full disks, signals, savers and readers at once, memory limits, damaged recipes and logs.
 
 ``make soak`` runs everything; ``python -m tests.soak kills=20 signals=20`` runs some of it with other counts. Children
 are forked from this process, which has loaded everything once. Only processes that it started are ended.
@@ -24,7 +24,16 @@ from discreet.recipe.schema import read_recipe, recipe_text
 from discreet.stopping import forget_written
 from tests.faults.making import RECIPE, environment, recipe_in
 
-COUNTS = {"kills": 200, "signals": 160, "disks": 116, "saves": 500, "memory": 12, "recipes": 5000}
+COUNTS = {
+    "kills": 200,
+    "signals": 160,
+    "disks": 116,
+    "saves": 500,
+    "memory": 12,
+    "recipes": 5000,
+    "loggers": 1000,
+    "log_bits": 20_000,
+}
 FORMATS = ["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
 LONGEST = 60.0
 
@@ -307,6 +316,37 @@ def recipes(count: int, folder: Path) -> Counter[str]:
             found["refused by an error of ours"] += 1
         except Exception as error:
             found[f"FAILED: {type(error).__name__}: {error}"] += 1
+    return found
+
+
+def loggers(count: int, folder: Path) -> Counter[str]:
+    """Kill the logger while clients append: every entry that was acknowledged is there, and the log verifies."""
+    from tests.trust.log_killing import killed_at_random
+    from tests.trust.log_making import key_in
+
+    key_in(folder)
+    with contextlib.chdir(folder):  # paths of sockets must be short
+        return killed_at_random(folder, kills=count, clients=4)
+
+
+def log_bits(count: int, folder: Path) -> Counter[str]:
+    """Flip any bit of any file of a log: found, each of them."""
+    from discreet.trust import SigningKey
+    from discreet.trust.log_verify import check_log
+    from tests.trust.log_making import key_in, log_of
+
+    found = Counter[str]()
+    log_of(folder / "log", SigningKey.from_file(key_in(folder)), (1, 3, 2, 2, 1))
+    places = [(path, at) for path in sorted((folder / "log").iterdir()) for at in range(path.stat().st_size)]
+    for _ in range(count):
+        path, at = random.choice(places)
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << random.randrange(8)
+        path.write_bytes(damaged)
+        found["FAILED: not found" if check_log(folder / "log").holds else "found"] += 1
+        path.write_bytes(whole)
+    found["FAILED: the log itself"] = not check_log(folder / "log").holds
     return found
 
 

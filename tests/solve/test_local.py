@@ -46,7 +46,7 @@ def small(values: list[int]) -> ds.Table:
     return ds.Table.from_cells(frame, by=by, compute_totals=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.integers(1, 6), min_size=4, max_size=4),
     st.integers(0, 8),

@@ -56,6 +56,23 @@ def test_every_way_of_linking_is_tried_and_the_best_comes_first(audit):
     assert audit.summary().startswith(f"The best of {len(audit.attacks)} attacks: {audit.worst.attack}")
 
 
+def test_a_release_that_was_loaded_is_attacked_as_it_was(tmp_path):
+    """Draws went by the original values of a row in memory, and by the released ones after loading."""
+    rng = np.random.default_rng(3)
+    frame = pa.table({name: rng.lognormal(7, 1, 900).round() for name in ("pay", "tax", "rent")})
+    people = ds.Microdata(frame, numeric=frame.column_names)
+    release = ds.protect(people, ds.AddNoise(frame.column_names, 0.2))
+    release.save(tmp_path / "out")
+    again = ds.load(tmp_path / "out")
+    assert release.custodian.released.identity is None
+    for sample in (None, 200):
+        before, after = (one.audit(sample=sample) for one in (release, again))
+        assert before["singling out by 3 columns"].tried > 100
+        for one in before.attacks:
+            assert np.array_equal(one.rows, after[one.attack].rows), one.attack
+            assert np.array_equal(one.chance, after[one.attack].chance), one.attack
+
+
 def test_an_intruder_recodes_what_he_has_as_the_file_does(release):
     found = release.audit(columns=["age", "sex"])
     groups = {}

@@ -84,7 +84,7 @@ NO_WEIGHT = "1 record has no weight above 0 in 'w'."
         (
             lambda: ds.Pram(NOT_SUMS, codes={"age": ["1", "2"]}),
             ParameterError,
-            "0.9",
+            "Rows of the matrix of 'age' do not sum to 1: '1' to 0.9. Rows are the original codes",
         ),
         (lambda: people(weight="w").assess(ds.KAnonymity(2, weight="w")), InputError, NO_WEIGHT),
         (lambda: ds.protect(people(weight="w"), ds.LocalSuppress(2, weight="w")), InputError, NO_WEIGHT),

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from discreet.analyse.models import ModelName, refuse_outcome
+from discreet.engine.any_records import records_of_release
 from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, ParameterError, counted, listed, unknown_column
 from discreet.measures.retention import kept_between
 from discreet.model.arrays import Bools, Floats
 from discreet.model.blanking import Blanking
 from discreet.model.microdata import Microdata
-from discreet.model.public import PublicRelease
 from discreet.model.records import MissingRange, PublicRecords
-from discreet.model.release import Release
 from discreet.rules.key_counts import codes_of
 
 if TYPE_CHECKING:
@@ -72,12 +71,7 @@ def opened(records: Any, numbers: Sequence[str], blanking: Blankings) -> Analyst
     told = None if blanking is None else (blanking,) if isinstance(blanking, Blanking) else tuple(blanking)
     if told is not None and not all(isinstance(one, Blanking) for one in told):
         raise ParameterError("blanking= takes what ds.read_blanking(...) gives.", hint="Give the published file to it.")
-    if isinstance(records, Release):
-        records = records.public
-    if isinstance(records, PublicRelease):
-        if records.records is None:
-            raise ParameterError("The release holds tables, not records.", hint="Give a release of records.")
-        records = records.records
+    records = records_of_release(records)
     if isinstance(records, PublicRecords):
         missing = {name: about.missing for name, about in records.info.items() if about.missing}
         return AnalystRecords(records.columns, missing, records.blankings or None if told is None else told)

@@ -28,7 +28,12 @@ if TYPE_CHECKING:
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
     from discreet.attack.record_audit import NotRun, RecordAudit
     from discreet.attack.series import SeriesLinks, link_series
-    from discreet.attack.series_comparison import SeriesComparison, compare_series_links
+    from discreet.attack.series_comparison import (
+        SeriesComparison,
+        SeriesCurve,
+        compare_series_links,
+        series_links_over,
+    )
     from discreet.attack.series_distances import WarpingPath, normalised_series, series_distance, warping_path
     from discreet.attack.slivers import Slivers, sliver_attack
     from discreet.attack.synthetic.attribute import AttributeDisclosure, attribute_disclosure
@@ -64,6 +69,7 @@ __all__ = [
     "RecordAudit",
     "RegionDifferences",
     "SeriesComparison",
+    "SeriesCurve",
     "SeriesLinks",
     "ShareInterval",
     "Slivers",
@@ -96,6 +102,7 @@ __all__ = [
     "normalised_series",
     "rank_bounds",
     "series_distance",
+    "series_links_over",
     "singling_out_attack",
     "sliver_attack",
     "two_way_disclosure",
@@ -121,7 +128,12 @@ if not TYPE_CHECKING:
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
             "record_audit": ["NotRun", "RecordAudit"],
             "series": ["SeriesLinks", "link_series"],
-            "series_comparison": ["SeriesComparison", "compare_series_links"],
+            "series_comparison": [
+                "SeriesComparison",
+                "SeriesCurve",
+                "compare_series_links",
+                "series_links_over",
+            ],
             "series_distances": ["WarpingPath", "normalised_series", "series_distance", "warping_path"],
             "slivers": ["Slivers", "sliver_attack"],
             "synthetic.attribute": ["AttributeDisclosure", "attribute_disclosure"],

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 from discreet.relations.components import components
-from discreet.solve.program import PRIMAL, started
+from discreet.solve.program import PRIMAL, equations_model, started
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -78,17 +78,8 @@ def hole_intervals(matrix: csr_array, lower: Floats, upper: Floats, asked: Bools
 
 
 def _model(matrix: Any, right: Floats, lower: Floats, upper: Floats) -> Any:
-    import highspy
-
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = np.zeros(matrix.shape[1])
-    model.col_lower_, model.col_upper_ = lower, upper
-    model.row_lower_ = model.row_upper_ = right
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-    model.a_matrix_.value_ = matrix.data.astype(np.float64)
-    return started(model, simplex_strategy=PRIMAL, mip_max_nodes=NODES, mip_rel_gap=0.0, mip_abs_gap=0.5)
+    settings = {"simplex_strategy": PRIMAL, "mip_max_nodes": NODES, "mip_rel_gap": 0.0, "mip_abs_gap": 0.5}
+    return started(equations_model(matrix, lower, upper, right), **settings)
 
 
 def _fill(model: Any, members: Ints, wanted: Ints, place: Ints, found: Holes, whole: bool) -> None:

@@ -32,6 +32,7 @@ from discreet.attack.series_files import (
 )
 from discreet.errors import InputError, ParameterError, counted
 from discreet.files.frames import to_frame
+from discreet.model import doors
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.progress import checkpoint
 
@@ -93,6 +94,18 @@ class SeriesLinks(RecordAttack):
         with np.errstate(divide="ignore", invalid="ignore"):
             wide = np.where(self.best > 0, (self.second - self.best) / self.best, np.inf)
         return np.where(self.tied > 1, 0.0, wide)
+
+    def image(self) -> str:
+        """Right and wrong guesses by how sure an intruder can be, as an inline ``svg`` element.
+
+        Examples
+        --------
+        >>> import numpy as np, discreet as ds
+        >>> walks = np.random.default_rng(1).normal(size=(20, 6)).cumsum(axis=1)
+        >>> ds.attack.link_series(walks, walks.round()).image().startswith("<svg")
+        True
+        """
+        return doors.series_links_image(self)
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
         """Position, link, chance and distances of every unit that was tried, as a data frame."""

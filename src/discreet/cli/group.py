@@ -11,7 +11,7 @@ from discreet.errors import ParameterError
 from discreet.room import require_to_start
 from discreet.stopping import Stopped, forget_written, handled
 
-LIGHT = ("schema", "doctor", "completion")
+LIGHT = ("schema", "doctor", "completion", "log")
 """Commands that load no compiled code."""
 
 

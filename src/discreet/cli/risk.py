@@ -40,6 +40,10 @@ PARTS = ("findings", "sets", "keys", "sensitive", "population", "attacks", "size
 @click.option("--output", type=click.Path(path_type=Path), help="Write the part to this csv file (confidential).")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the risk as a page to this file.")
 @click.option("--public", is_flag=True, help="Write a page that may go out with the file of a saved release.")
+@click.option("--original", type=click.Path(path_type=Path), help="Link FILE with this file of original records.")
+@click.option("--numeric", multiple=True, help="Numbers of which an intruder has original values besides keys.")
+@click.option("--truth", help="Column of both files that says which record is whose.")
+@click.option("--same-order", is_flag=True, help="Rows of FILE and of --original are in the same order.")
 @click.option("--attacks/--no-attacks", default=True, help="Whether a saved release is linked with its original, too.")
 @click.option("--delimiter", default=",", show_default=True, help="Separator of a csv file.")
 @click.option("--decimal", type=click.Choice([".", ","]), default=".", show_default=True, help="Its decimal sign.")
@@ -52,6 +56,10 @@ def risk(
     sensitive: tuple[str, ...],
     weight: str | None,
     household: str | None,
+    original: Path | None,
+    numeric: tuple[str, ...],
+    truth: str | None,
+    same_order: bool,
     part: Part,
     output: Path | None,
     report: Path | None,
@@ -72,7 +80,8 @@ def risk(
         with progress(as_json):
             written = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "sheet": sheet}
             roles = {"sensitive": names_in(sensitive), "weight": weight, "household": household}
-            found = _measured(file, names_in(keys), roles, written, limits)
+            links = {"numeric": names_in(numeric), "truth": truth, "same_order": same_order}
+            found = _measured(file, original, names_in(keys), roles, links, written, limits)
         if output is not None:
             from discreet.cli.cells import write_new
 
@@ -96,16 +105,25 @@ def names_in(given: Sequence[str]) -> list[str] | None:
 
 
 def _measured(
-    file: Path, keys: list[str] | None, roles: dict[str, Any], written: dict[str, Any], limits: dict[str, Any]
+    file: Path,
+    original: Path | None,
+    keys: list[str] | None,
+    roles: dict[str, Any],
+    links: dict[str, Any],
+    written: dict[str, Any],
+    limits: dict[str, Any],
 ) -> RecordRisk:
     from discreet.verbs.risk import risk as measured
 
     if file.is_dir():
         from discreet.verbs.load import load
 
-        return measured(load(file), keys, **roles, **limits)
+        return measured(load(file), keys, **roles, **limits, original=original, **links)
     from discreet.model.microdata import Microdata
 
-    given = {name: value for name, value in {"keys": keys, **roles}.items() if value is not None}
+    numbers = links["numeric"] or []
+    codes = [name for name in keys or [] if name not in numbers] or None
+    given = {name: value for name, value in {"keys": codes, **roles}.items() if value is not None}
     data = Microdata(file, **given, **written)
-    return measured(data, **limits)
+    before = None if original is None else Microdata(original, **written)
+    return measured(data, keys, **limits, original=before, **links)

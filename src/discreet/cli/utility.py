@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ PARTS = (
 @click.option(
     "--identifier", multiple=True, help="Columns that identify a record in both files: they are matched by it."
 )
+@click.option("--importance", multiple=True, help="How much columns count: income=5,age=0.5; others count 1.")
 @click.option("--aligned", is_flag=True, help="The files have the same records in the same order.")
 @click.option(
     "--propensity",
@@ -120,7 +122,21 @@ def _measured(original: Path, released: Path | None, asked: dict[str, Any]) -> R
         weight=asked["weight"],
         aligned=True if asked["aligned"] else None,
         propensity=asked["propensity"],
+        importance=_importance(asked["importance"]),
     )
+
+
+def _importance(given: Sequence[str]) -> dict[str, float]:
+    found = {}
+    for pair in names_in(given) or []:
+        name, _, number = pair.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            raise ParameterError(
+                f"--importance {pair!r} has no number.", hint="Write income=5,age=0.5: a column and how much it counts."
+            ) from None
+    return found
 
 
 def _file(file: Path, asked: dict[str, Any], *, with_roles: bool) -> Any:

@@ -56,6 +56,7 @@ def record_utility(
     draws: int = 20,
     seed: int = 1,
     limits: tuple[float, float] = (1.0, 5.0),
+    importance: Mapping[str, float] | None = None,
 ) -> RecordUtility:
     """Measure what analysts lose by a released file; :func:`discreet.utility` says what each parameter means."""
     sides = _sides(original, released, aligned)
@@ -81,6 +82,7 @@ def record_utility(
         draws=draws,
         seed=seed,
         limits=_limits(limits),
+        importance={} if importance is None else importance,
     )
     formulas = [one if isinstance(one, ModelFormula) else ModelFormula.read(one) for one in _models(models)]
     fits = [model_of_both(files, formula) for formula in formulas]

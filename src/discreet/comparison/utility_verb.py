@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from discreet.comparison.record_utility import record_utility
@@ -61,6 +61,7 @@ def utility(
     draws: int = 20,
     seed: int = 1,
     limits: tuple[float, float] = (1.0, 5.0),
+    importance: Mapping[str, float] | None = None,
 ) -> RecordUtility: ...
 
 
@@ -113,6 +114,9 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
         nothing, and the seed of that.
     limits
         Changes in per cent up to which a statistic is close, and up to which it moved.
+    importance
+        How much columns (and ratios) count in findings and in the battery of matrices: ``{"income": 5, "note": 0}``;
+        1 where one is not named, 0 leaves it out. Lists of all columns stay as they are.
 
     Returns
     -------
@@ -165,7 +169,7 @@ def utility(data: Any, released: Any = None, **asked: Any) -> Any:
 TABLE_OPTIONS = ("tables", "imputation", "rows", "base", "groups", "small", "levels")
 RECORD_OPTIONS = (
     *("models", "tables", "by", "statistics", "ratios", "columns", "numeric", "categories", "weight", "aligned"),
-    *("cuts", "propensity", "degree", "leaf", "draws", "seed", "limits"),
+    *("cuts", "propensity", "degree", "leaf", "draws", "seed", "limits", "importance"),
 )
 
 

@@ -30,10 +30,7 @@ def records_of(given: Any, numeric: Collection[str] = ()) -> RecordSet:
         if not isinstance(given.custodian, RecordCustodian):
             raise ParameterError("This is a release of tables, and not of records.", hint="Give records.")
         return given.custodian.released
-    if isinstance(given, PublicRelease):
-        if given.records is None:
-            raise ParameterError("The release holds tables, not records.", hint="Give a release of records.")
-        given = given.records
+    given = records_of_release(given)
     if isinstance(given, PublicRecords):
         about = {
             name: ColumnInfo(one.role, one.label, one.value_labels, one.missing, one.format, one.measure)
@@ -44,3 +41,13 @@ def records_of(given: Any, numeric: Collection[str] = ()) -> RecordSet:
         return given
     data = given if isinstance(given, Microdata) else Microdata(Path(given) if isinstance(given, str) else given)
     return read_record_set(data, [name for name in numeric if name not in data.roles])
+
+
+def records_of_release(given: Any) -> Any:
+    """The public records of a release; anything else as it is."""
+    public = given.public if isinstance(given, Release) else given
+    if not isinstance(public, PublicRelease):
+        return given
+    if public.records is None:
+        raise ParameterError("The release holds tables, not records.", hint="Give a release of records.")
+    return public.records

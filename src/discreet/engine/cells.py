@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from discreet.errors import InputError, counted
 from discreet.model.arrays import Codes, Ints, pointers, ranges
 from discreet.model.hierarchy import Hierarchy
-from discreet.model.table import cell_numbers
+from discreet.model.table import refuse_many_cells
 from discreet.room import require
 
 DENSE_CELLS = 2**25
@@ -36,13 +37,13 @@ class LeafCells(NamedTuple):
 
 def strides_of(shape: Sequence[int]) -> list[int]:
     """By how much a cell's key grows with each variable's code; an error when there are too many keys."""
-    cell_numbers(np.zeros((0, len(shape)), np.int32), shape)
-    return [int(np.prod(shape[k + 1 :], dtype=np.int64)) for k in range(len(shape))]
+    refuse_many_cells(shape)
+    return [prod(shape[k + 1 :]) for k in range(len(shape))]
 
 
 def code_space(shape: Sequence[int]) -> int:
     """How many combinations of codes there are."""
-    return int(np.prod([int(n) for n in shape], dtype=object))
+    return prod(int(n) for n in shape)
 
 
 def row_finder(keys: Ints, shape: Sequence[int]) -> RowFinder:
@@ -164,7 +165,7 @@ def cells_above(leaves: Ints, cells: Ints, hierarchies: Sequence[Hierarchy]) -> 
     """Which cells each finest cell adds to."""
     shape = [len(h) for h in hierarchies]
     rows = row_finder(cells, shape)
-    if all(np.diff(h.ancestors[0]).max(initial=1) == 1 for h in hierarchies):
+    if all(hierarchy.level for hierarchy in hierarchies):
         return Above(np.arange(len(leaves) + 1, dtype=np.int64), rows(leaves), np.ones(len(leaves), np.int32))
     require_cells(_memberships(leaves, hierarchies, shape), len(hierarchies), bytes_each=16)
     parts = [_expand(leaves[a : a + 2**18], rows, hierarchies, shape) for a in range(0, max(len(leaves), 1), 2**18)]

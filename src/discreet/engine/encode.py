@@ -231,7 +231,7 @@ class Records(OpenedRecords):
         if column.null_count:
             raise empty_contributors(str(name), column.null_count)
         found = number_contributors(column)
-        _refuse_alike_contributors(str(name), found.values)
+        refuse_alike(str(name), found.values)
         return found
 
     def waived(self) -> Bools:
@@ -449,7 +449,7 @@ def recoded(value: Any, recode: Mapping[str, str]) -> str:
     return recode.get(text, text)
 
 
-def _refuse_alike_contributors(name: str, values: Any) -> None:
+def refuse_alike(name: str, values: Any) -> None:
     """Refuse contributors that look the same, of an Arrow array in which each stands once."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.engine.encode import Records, needed_columns, read_records, require_room
-from discreet.files.frames import read_columns
+from discreet.files.frames import column_names, numbers, read_columns
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
@@ -37,6 +37,10 @@ class MemoryEngine:
         else:
             yield _with_keys(data, specs, weight, keys)
 
+    def names(self, data: Microdata) -> list[str]:
+        """Names of the columns."""
+        return column_names(data.source, data.delimiter)
+
     def pieces(
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
     ) -> Iterator[pa.Table]:
@@ -46,6 +50,16 @@ class MemoryEngine:
             yield prepared.columns(list(names), set(text), tuple(where))
         else:
             yield read_columns(data.source, names, text=text, where=where, delimiter=data.delimiter)
+
+    def keys(self, data: Microdata) -> Any:
+        """Record keys of all records."""
+        name = str(data.record_key)
+        return numbers(next(self.pieces(data, [name])), name)
+
+    def kept(self, data: Microdata) -> dict[str, Any] | None:
+        """What belongs to prepared records."""
+        prepared = _prepared(data)
+        return None if prepared is None else prepared.kept
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """Encoded records."""

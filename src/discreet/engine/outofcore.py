@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from discreet.engine.protocol import KeyedAmounts, OpenedRecords
 from discreet.engine.record_keys import MADE_KEY, MadeKeys, no_identifier, same_identifier
 from discreet.engine.staging import Session, Source, opened
 from discreet.errors import ParameterError, unknown_codes
-from discreet.files.frames import bad_numbers, no_record_left
+from discreet.files.frames import bad_numbers, column_names, no_record_left, numbers
 from discreet.model.arrays import Floats, Ints
 from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
@@ -75,6 +75,10 @@ class DuckdbEngine:
         with opened() as session:
             yield FileRecords(session, path, data, specs, weight, keys)
 
+    def names(self, data: Microdata) -> list[str]:
+        """Names of the columns of the file."""
+        return column_names(data.source, data.delimiter)
+
     def pieces(
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
     ) -> Iterator[pa.Table]:
@@ -94,6 +98,15 @@ class DuckdbEngine:
                 yield piece.rename_columns(wanted)
             if empty:
                 raise no_record_left(where)
+
+    def keys(self, data: Microdata) -> Any:
+        """Record keys of all records, in memory."""
+        name = str(data.record_key)
+        return np.concatenate([numbers(piece, name) for piece in self.pieces(data, [name])])
+
+    def kept(self, data: Microdata) -> dict[str, Any] | None:
+        """Nothing: a file may change."""
+        return None
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The records in memory, for methods that change single ones."""

@@ -81,7 +81,10 @@ class ColumnPlan:
         spec, records = self.spec, self.records
         shape = [len(h) for h in spec.hierarchies]
         if self._one_each and spec.cells != "all":
-            whole = rolled_up_by_variable(self._with_counts(leaf), spec.hierarchies, modulus)
+            # Records are counted anyway: the sum of ones need not be made a second time.
+            plain = not self.weighted and not self.summed
+            whole = rolled_up_by_variable(leaf if plain else self._with_counts(leaf), spec.hierarchies, modulus)
+            whole = whole._replace(sums=whole.records[np.newaxis].copy()) if plain else whole
             cells, above = whole.keys, None
         else:
             cells = all_cells(leaf.keys, spec.hierarchies, spec.cells == "all")

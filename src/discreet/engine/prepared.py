@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class Prepared:
     """
 
     data: Microdata
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What others work out of these records once."""
     _columns: dict[tuple[str, bool], pa.ChunkedArray] = field(default_factory=dict)
     _universes: dict[tuple[Where, str | None], Universe] = field(default_factory=dict)
     _masks: dict[Where, pa.ChunkedArray] = field(default_factory=dict)
@@ -74,7 +76,7 @@ class Prepared:
                 data = self.data.with_(record_key=MADE_KEY)
                 # The columns are shared, and so is the lock on them.
                 self._keyed[keys] = Prepared(
-                    data, self._columns, _made_key=column, _stamp=self._stamp, _lock=self._lock
+                    data, _columns=self._columns, _made_key=column, _stamp=self._stamp, _lock=self._lock
                 )
             return self._keyed[keys]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from discreet.engine.cells import LeafCells, RowFinder
 from discreet.engine.contributions import ContributorRecords
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     from discreet.engine.encode import Records
     from discreet.engine.record_keys import MadeKeys
 
-HOMES = {"memory": "discreet.engine.memory", "duckdb": "discreet.engine.outofcore"}
+HOMES = {
+    "memory": "discreet.engine.memory",
+    "duckdb": "discreet.engine.outofcore",
+    "columns": "discreet.engine.columns",
+}
 """Modules of the engines by name; one is imported when it is first asked for."""
 
 
@@ -92,10 +96,19 @@ class Engine(Protocol):
         ``keys`` asks for record keys made of identifiers, in place of those that the records have.
         """
 
+    def names(self, data: Microdata) -> list[str]:
+        """Names of the columns of the records."""
+
     def pieces(
         self, data: Microdata, names: Iterable[str], text: Iterable[str] = (), where: Sequence[Condition] = ()
     ) -> Iterator[pa.Table]:
         """Columns of the records of a universe as they are, in the order of the source, piece by piece."""
+
+    def keys(self, data: Microdata) -> Any:
+        """Record keys of all records as the records have them, in any order."""
+
+    def kept(self, data: Microdata) -> dict[str, Any] | None:
+        """Where to keep what is worked out once of records that never change; ``None`` where they may."""
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The same records in memory, for methods that change single ones."""

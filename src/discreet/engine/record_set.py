@@ -46,7 +46,6 @@ NUMBERS = (NUMERIC, WEIGHT)
 """Roles of columns of numbers."""
 FEWEST, NEARLY = 20, 0.5
 """A column is nearly unique where there are so many records, and more than this share of them stand alone in it."""
-BYTES = 8
 
 
 def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet:

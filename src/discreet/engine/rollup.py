@@ -18,7 +18,7 @@ from discreet.model.hierarchy import Hierarchy
 
 def signed(hierarchies: Sequence[Hierarchy]) -> bool:
     """Whether some code subtracts another."""
-    return any(bool(np.any(h.ancestors[2] < 0)) for h in hierarchies)
+    return any(hierarchy.signed for hierarchy in hierarchies)
 
 
 def rolled_up_by_variable(leaf: LeafCells, hierarchies: Sequence[Hierarchy], modulus: int) -> LeafCells:
@@ -33,7 +33,7 @@ def rolled_up_by_variable(leaf: LeafCells, hierarchies: Sequence[Hierarchy], mod
     modulus
         What key sums are taken to; 0 for no modulus.
     """
-    if all(np.diff(h.ancestors[0]).max(initial=1) == 1 for h in hierarchies):
+    if all(hierarchy.level for hierarchy in hierarchies):
         return leaf  # no code lies above another
     shape = [len(h) for h in hierarchies]
     rows = [leaf.records, *([leaf.key_sum] if len(leaf.key_sum) else []), *leaf.sums]
@@ -64,8 +64,7 @@ def _dense(
     for hierarchy, size, stride in zip(hierarchies, shape, strides_of(shape), strict=True):
         start, above, sign = hierarchy.ancestors
         add_above(start, above, sign, size, stride, modulus, keyed, whole)
-    there = np.flatnonzero(whole[:, 0])
-    return there, whole[there]
+    return occupied_rows(whole)
 
 
 def _one_variable(
@@ -100,6 +99,23 @@ def _add(target: Ints, at: int, source: Ints, row: int, sign: int, modulus: int,
         first = 2
     for c in range(first, source.shape[1]):
         target[at, c] += sign * source[row, c]
+
+
+@kernel("Tuple((i8[::1], i8[:,::1]))(i8[:,::1])")
+def occupied_rows(whole: Ints) -> tuple[Ints, Ints]:
+    """Cells that have records, and their rows."""
+    used = 0
+    for cell in range(len(whole)):
+        used += whole[cell, 0] != 0
+    keys, rows = np.empty(used, np.int64), np.empty((used, whole.shape[1]), np.int64)
+    at = 0
+    for cell in range(len(whole)):
+        if whole[cell, 0] != 0:
+            keys[at] = cell
+            for c in range(whole.shape[1]):
+                rows[at, c] = whole[cell, c]
+            at += 1
+    return keys, rows
 
 
 @kernel("void(i8[::1], i4[::1], i4[::1], i8, i8, i8, b1, i8[:,::1])")

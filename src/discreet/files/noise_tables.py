@@ -118,6 +118,13 @@ def _fields(line: str, delimiter: str) -> list[str]:
     return [field.strip() for field in next(csv_rows([line], "noise table", delimiter), [])]
 
 
+def _as_many(fields: list[str], expected: int, path: Path, number: int) -> list[str]:
+    """The fields of a line, where they are as many as they should be."""
+    if len(fields) != expected:
+        raise InputError(f"{path.name}, line {number}: {counted(len(fields), 'field')} where {expected} are expected.")
+    return fields
+
+
 def _layout_of(header: str, path: Path) -> Layout:
     delimiter = ";" if ";" in header else ","
     names = {name.lower() for name in _fields(header, delimiter)}
@@ -167,11 +174,7 @@ def _read_ptable(path: Path, lines: Sequence[str], wanted: Sequence[str], step: 
     parts = {fields[place] for fields in split if place is not None and place < len(fields)}
     part = next((name for name in wanted if name in parts), wanted[0])
     for number, line in enumerate(lines[1:], start=2):
-        fields = _fields(line, delimiter)
-        if len(fields) != len(names):
-            raise InputError(
-                f"{path.name}, line {number}: {counted(len(fields), 'field')} where {len(names)} are expected."
-            )
+        fields = _as_many(_fields(line, delimiter), len(names), path, number)
         entry = dict(zip(names, fields, strict=True))
         if entry.get("type", part) != part:
             continue
@@ -229,11 +232,7 @@ def _read_lookup(path: Path, lines: Sequence[str]) -> NoiseTable:
         raise InputError(f"{path.name} has columns {listed(names)}.", hint="Expected are pcv, ckey and pvalue.")
     entries: list[tuple[int, int, int, int, int]] = []
     for number, line in enumerate(lines[1:], start=2):
-        fields = _fields(line, delimiter)
-        if len(fields) != len(names):
-            raise InputError(
-                f"{path.name}, line {number}: {counted(len(fields), 'field')} where {len(names)} are expected."
-            )
+        fields = _as_many(_fields(line, delimiter), len(names), path, number)
         low, high = _span(fields[places[0]], path, number)
         first, last = _span(fields[places[1]], path, number)
         change = _number(fields[places[2]], path, number)
@@ -291,10 +290,8 @@ def _read_matrix(path: Path, lines: Sequence[str]) -> NoiseTable:
     rows: list[list[int]] = []
     for number, line in enumerate(lines, start=1):
         fields = _fields(line, delimiter)
-        if rows and len(fields) != len(rows[0]):
-            raise InputError(
-                f"{path.name}, line {number}: {counted(len(fields), 'field')} where {len(rows[0])} are expected."
-            )
+        if rows:
+            _as_many(fields, len(rows[0]), path, number)
         changes = [_number(field, path, number) for field in fields]
         if any(change != int(change) for change in changes):
             raise InputError(f"{path.name}, line {number} has a change that is not whole.")

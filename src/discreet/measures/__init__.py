@@ -70,6 +70,7 @@ from discreet.measures.population.smoothing import (
 )
 from discreet.measures.population.spree import SpreeRisk, SpreeSettings, spree_risk
 from discreet.measures.population.superpopulation import pitman, shifted_negative_binomial, superpopulation, zayatz
+from discreet.measures.population.survey_log_linear import survey_log_linear
 from discreet.measures.pram import (
     PramLosses,
     PramRisk,
@@ -225,6 +226,7 @@ __all__ = [
     "spree_risk",
     "statistic_changes",
     "superpopulation",
+    "survey_log_linear",
     "table_distance",
     "table_measures",
     "threshold_for",

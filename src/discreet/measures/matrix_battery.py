@@ -6,6 +6,7 @@ units, and nothing says which are large. Changes of statistics that readers know
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,7 +55,8 @@ class MatrixBattery:
     left_out
         Columns that do not.
     unstable
-        Whether eigenvalues of either file nearly tie: ``"RF"`` and ``"F"`` then mean little.
+        Whether eigenvalues of either file nearly tie, or a component of one file stands square on that of the other,
+        so that nothing says which way it points: ``"RF"`` and ``"F"`` then mean little.
     """
 
     lines: tuple[BatteryLine, ...]
@@ -84,7 +86,11 @@ class Components(NamedTuple):
 
 
 def matrix_battery(
-    pair: ValuePair, *, aligned: bool = True, weights: tuple[Floats, Floats] | None = None
+    pair: ValuePair,
+    *,
+    aligned: bool = True,
+    weights: tuple[Floats, Floats] | None = None,
+    importance: Mapping[str, float] | None = None,
 ) -> MatrixBattery:
     """Compare two files of numbers matrix by matrix.
 
@@ -96,6 +102,9 @@ def matrix_battery(
         Whether row ``i`` of one is row ``i`` of the other; if not, values are not compared one by one.
     weights
         Weights of the records of each file, for all matrices but that of the values.
+    importance
+        How much columns count in means over entries, 1 where one is not named: an entry of a column by its own, one of
+        two columns by the product.
 
     Examples
     --------
@@ -121,19 +130,23 @@ def matrix_battery(
     second = aligned_components(first, second)
     shares = first.eigenvalues / first.eigenvalues.sum()
     upper, above = np.triu_indices(len(names)), np.triu_indices(len(names), 1)
-    lines = [_line("X", before, after)] if aligned else []
-    lines.append(_line("V", spreads[0][upper], spreads[1][upper]))
-    if len(names) > 1:
-        lines.append(_line("R", correlations[0][above], correlations[1][above]))
-    lines.append(_line("RF", first.loadings, second.loadings, shares))
-    lines.append(_line("C", first.loadings[:, 0] ** 2, second.loadings[:, 0] ** 2))
-    lines.append(_line("F", first.scores, second.scores, shares))
+    counts = np.array([1.0 if importance is None else importance.get(name, 1.0) for name in names])
+    if not counts.any():
+        raise InputError("No column of numbers counts.", hint="Give one of them an importance above 0.")
+    both = np.outer(counts, counts)
+    lines = [_line("X", before, after, counts)] if aligned else []
+    lines.append(_line("V", spreads[0][upper], spreads[1][upper], both[upper]))
+    if both[above].any():
+        lines.append(_line("R", correlations[0][above], correlations[1][above], both[above]))
+    lines.append(_line("RF", first.loadings, second.loadings, counts[:, None], shares))
+    lines.append(_line("C", first.loadings[:, 0] ** 2, second.loadings[:, 0] ** 2, counts))
+    lines.append(_line("F", first.scores, second.scores, counts[:, None], shares))
     return MatrixBattery(
         tuple(lines),
         tuple(shares.tolist()),
         names,
         tuple(name for name in pair.names if name not in names),
-        _tied(first.eigenvalues) or _tied(second.eigenvalues),
+        _tied(first.eigenvalues) or _tied(second.eigenvalues) or _square(first, second),
     )
 
 
@@ -152,16 +165,17 @@ def aligned_components(first: Components, second: Components) -> Components:
     return Components(second.eigenvalues, second.loadings * sign, second.scores * sign)
 
 
-def _line(matrix: str, before: Floats, after: Floats, shares: Floats | None = None) -> BatteryLine:
-    """Mean distances of all entries; columns of entries count by their shares where there are some."""
+def _line(matrix: str, before: Floats, after: Floats, counts: Floats, shares: Floats | None = None) -> BatteryLine:
+    """Mean distances of all entries by how much they count; columns of them by their shares where there are some."""
     gap = np.abs(before - after)
-    weight = np.ones_like(gap) if shares is None else np.broadcast_to(shares, gap.shape)
+    entry = np.broadcast_to(counts, gap.shape)
+    weight = entry if shares is None else entry * shares
     zero = before == 0
     relative = np.zeros_like(gap)
     np.divide(gap, np.abs(before), out=relative, where=~zero)
-    used = int((~zero).sum())
+    used, every = float(entry[~zero].sum()), float(entry.sum())
     variation = float((weight * relative).sum()) / used if used else float("nan")
-    mse, mae = float((weight * gap**2).sum()) / gap.size, float((weight * gap).sum()) / gap.size
+    mse, mae = float((weight * gap**2).sum()) / every, float((weight * gap).sum()) / every
     return BatteryLine(matrix, mse, mae, variation, int(zero.sum()))
 
 
@@ -177,6 +191,13 @@ def _covariance(values: Floats, weight: Floats) -> Floats:
 def _correlation(covariance: Floats) -> Floats:
     spread = np.sqrt(np.diag(covariance))
     return np.asarray(covariance / spread / spread[:, None])
+
+
+def _square(first: Components, second: Components) -> bool:
+    """Whether a component that there is in both files has nothing in common with itself."""
+    there = (first.eigenvalues > NOTHING) & (second.eigenvalues > NOTHING)
+    size = np.sqrt(first.eigenvalues * second.eigenvalues)
+    return bool((np.abs((first.loadings * second.loadings).sum(axis=0)) < TIED * size)[there].any())
 
 
 def _tied(eigenvalues: Floats) -> bool:

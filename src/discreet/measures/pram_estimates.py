@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.engine.any_records import records_of_release
 from discreet.engine.record_set import read_record_set
 from discreet.errors import InputError, ParameterError, ResourceError, counted, listed, unknown_column
 from discreet.measures.pram import along_axes
 from discreet.model.arrays import Floats, Ints
 from discreet.model.microdata import Microdata
-from discreet.model.public import PublicRelease
 from discreet.model.records import PublicRecords
-from discreet.model.release import Release
 from discreet.model.transition import ILL_CONDITIONED, TransitionMatrix
 from discreet.model.transition_codes import coded, in_order
 
@@ -168,12 +167,7 @@ def _estimated(
 
 def _opened(records: Any, total: str | None) -> tuple[pa.Table, list[TransitionMatrix]]:
     """Columns of public records, and the matrices that go with them."""
-    if isinstance(records, Release):
-        records = records.public
-    if isinstance(records, PublicRelease):
-        if records.records is None:
-            raise ParameterError("The release holds tables, not records.", hint="Give a release of records.")
-        records = records.records
+    records = records_of_release(records)
     if isinstance(records, PublicRecords):
         return records.columns, list(records.matrices)
     data = records if isinstance(records, Microdata) else Microdata(records)

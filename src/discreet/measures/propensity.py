@@ -39,6 +39,9 @@ class Propensity:
         ``"logistic"`` or ``"tree"``.
     shuffled
         Totals of the same model after originals and releases were mixed at random, where that was done.
+    weighted
+        Of a logistic model with weights: how many terms without weights would vary as much on average, and how many
+        by the square of their spread. Weights that differ make every score vary more.
     """
 
     total: float
@@ -48,6 +51,7 @@ class Propensity:
     separated: bool
     model: str = "logistic"
     shuffled: tuple[float, ...] = ()
+    weighted: tuple[float, float] | None = None
 
     @property
     def mean(self) -> float:
@@ -59,7 +63,7 @@ class Propensity:
         """What the total is on average for two independent samples of one distribution."""
         if self.shuffled:
             return float(np.mean(self.shuffled))
-        return self.terms * self.share * (1 - self.share)
+        return (self.weighted or (self.terms,))[0] * self.share * (1 - self.share)
 
     @property
     def expected_synthetic(self) -> float:
@@ -71,7 +75,7 @@ class Propensity:
         """The standard deviation of the total for two independent samples of one distribution."""
         if len(self.shuffled) > 1:
             return float(np.std(self.shuffled, ddof=1))
-        return float(np.sqrt(2 * self.terms)) * self.share * (1 - self.share)
+        return float(np.sqrt(2 * (self.weighted or (0, self.terms))[1])) * self.share * (1 - self.share)
 
     @property
     def ratio(self) -> float:
@@ -84,7 +88,7 @@ class Propensity:
         return (self.total - self.expected) / self.spread if self.spread else 0.0
 
 
-def propensity(pair: ValuePair, degree: int = 3) -> Propensity:
+def propensity(pair: ValuePair, degree: int = 3, weights: tuple[Floats, Floats] | None = None) -> Propensity:
     """How well a logistic model of all monomials up to a degree tells released records from original ones.
 
     Parameters
@@ -93,6 +97,9 @@ def propensity(pair: ValuePair, degree: int = 3) -> Propensity:
         Columns of both files; they may have different numbers of records.
     degree
         Degree of the polynomial.
+    weights
+        Weights of the records of each file. They are scaled to a mean of 1 in each file, so that a file counts by its
+        number of records.
 
     Examples
     --------
@@ -112,18 +119,78 @@ def propensity(pair: ValuePair, degree: int = 3) -> Propensity:
             "fitted.",
             hint="Name fewer columns, or a lower degree.",
         )
-    return fitted_propensity(Terms(numbers, (), degree), len(pair.before))
+    return fitted_propensity(Terms(numbers, (), degree), len(pair.before), scaled_weights(pair, weights))
 
 
-def fitted_propensity(terms: Terms, originals: int) -> Propensity:
-    """The score of a logistic model of some terms; the first records are the originals."""
+def scaled_weights(pair: ValuePair, weights: tuple[Floats, Floats] | None) -> Floats | None:
+    """Weights of both files, one after the other, with a mean of 1 in each; refused where they do not fit."""
+    if weights is None:
+        return None
+    scaled = []
+    for values, weight in zip((pair.before, pair.after), weights, strict=True):
+        own = np.asarray(weight, np.float64)
+        if own.shape != (len(values),) or not np.all(np.isfinite(own) & (own >= 0)):
+            raise InputError(
+                "Every record of both files needs a weight from 0 on.", hint="Correct the weights, or leave them out."
+            )
+        scaled.append(mean_one(own))
+    return np.concatenate(scaled)
+
+
+def mean_one(weight: Floats) -> Floats:
+    """Weights with a mean of 1."""
+    total = float(weight.sum())
+    if len(weight) and total <= 0:
+        raise InputError("The weights of a file are all 0.", hint="Correct the weights, or leave them out.")
+    return np.asarray(weight * (len(weight) / total), np.float64) if len(weight) else weight
+
+
+def fitted_propensity(terms: Terms, originals: int, weight: Floats | None = None) -> Propensity:
+    """The score of a logistic model of some terms; the first records are the originals.
+
+    Weights have a mean of 1 in each file: the likelihood, the score and the mean of it count records by them.
+    """
     records = terms.records
     share = originals / max(records, 1)
-    source = np.repeat([1.0, 0.0], [originals, records - originals])
-    chance = _logistic(_fitted(terms, source))
-    total = float(((chance - share) ** 2).sum())
+    labels = _Labels(np.repeat([1.0, 0.0], [originals, records - originals]), weight)
+    apart = (_logistic(_fitted(terms, labels)) - share) ** 2
+    total = float((apart if weight is None else apart * weight).sum())
     separated = bool(total > 0.999 * records * share * (1 - share))
-    return Propensity(total, records, len(terms), share, separated)
+    like = None if weight is None else _terms_like(terms, weight)
+    return Propensity(total, records, len(terms), share, separated, weighted=like)
+
+
+def _terms_like(terms: Terms, weight: Floats) -> tuple[float, float]:
+    """The trace of what scores vary by under weights, over what they would vary by without, and that of its square.
+
+    For two samples of one distribution the score is a quadratic form of sums of weighted terms around their means.
+    """
+    size = len(terms) + 1
+    plain, twice = np.zeros((size, size)), np.zeros((size, size))
+    for rows, made in terms.blocks():
+        once = made * weight[rows]
+        plain += once @ made.T
+        twice += once @ once.T
+    mean = plain[1:, 0] / plain[0, 0]
+    around = np.hstack([-mean[:, None], np.eye(size - 1)])
+    ratio = np.linalg.pinv(around @ plain @ around.T, hermitian=True) @ (around @ twice @ around.T)
+    return float(np.trace(ratio)), float(np.trace(ratio @ ratio))
+
+
+class _Labels(NamedTuple):
+    """Which records are originals, and by how much each counts."""
+
+    source: Floats
+    weight: Floats | None
+
+    def of(self, rows: slice) -> _Labels:
+        return _Labels(self.source[rows], None if self.weight is None else self.weight[rows])
+
+    def times(self, values: Floats) -> Floats:
+        return values if self.weight is None else values * self.weight
+
+    def likelihood(self, score: Floats) -> float:
+        return float(self.times(self.source * score - np.logaddexp(0.0, score)).sum())
 
 
 class _Standing(NamedTuple):
@@ -135,24 +202,24 @@ class _Standing(NamedTuple):
     curve: Floats
 
 
-def _fitted(terms: Terms, source: Floats) -> Floats:
+def _fitted(terms: Terms, labels: _Labels) -> Floats:
     """Predictors of a logistic model, by Newton's steps that are halved while the likelihood falls.
 
     Whole steps run away on skewed data, and would make any two files look told apart. One pass over the records moves
     them by the step and sums slope and curve at the new place.
     """
-    now = _moved(terms, source, np.zeros(terms.records), np.zeros(len(terms) + 1))
+    now = _moved(terms, labels, np.zeros(terms.records), np.zeros(len(terms) + 1))
     for _ in range(MOST_STEPS):
         curve = now.curve + RIDGE * max(1.0, float(np.trace(now.curve))) * np.eye(len(now.slope))
         step: Floats = np.asarray(np.linalg.solve(curve, now.slope), np.float64)
         if float(step @ now.slope) / 2 <= SETTLED * max(1.0, abs(now.likelihood)):
             break
-        there = _moved(terms, source, now.score, step)
+        there = _moved(terms, labels, now.score, step)
         if there.likelihood < now.likelihood:
-            size = _halved(now.score, there.score - now.score, source, now.likelihood)
+            size = _halved(now.score, there.score - now.score, labels, now.likelihood)
             if size == 0:
                 break
-            there = _moved(terms, source, now.score, size * step)
+            there = _moved(terms, labels, now.score, size * step)
         gain = there.likelihood - now.likelihood
         now = there
         if gain <= SETTLED * max(1.0, abs(now.likelihood)):
@@ -160,36 +227,33 @@ def _fitted(terms: Terms, source: Floats) -> Floats:
     return now.score
 
 
-def _moved(terms: Terms, source: Floats, start: Floats, step: Floats) -> _Standing:
+def _moved(terms: Terms, labels: _Labels, start: Floats, step: Floats) -> _Standing:
     """The point after a step."""
     score, slope = np.empty(terms.records), np.zeros(len(step))
     curve, likelihood, curved = np.zeros((len(step), len(step))), 0.0, 0
     every = max(1, terms.records // CURVED)
     for number, (rows, made) in enumerate(terms.blocks()):
         score[rows] = start[rows] + step @ made
-        likelihood += _likelihood(score[rows], source[rows])
+        own = labels.of(rows)
+        likelihood += own.likelihood(score[rows])
         chance = _logistic(score[rows])
-        slope += made @ (source[rows] - chance)
+        slope += made @ own.times(own.source - chance)
         if number % every == 0:
-            curve += (made * (chance * (1 - chance))) @ made.T
+            curve += (made * own.times(chance * (1 - chance))) @ made.T
             curved += made.shape[1]
     return _Standing(score, likelihood, slope, curve * (terms.records / max(curved, 1)))
 
 
-def _halved(start: Floats, along: Floats, source: Floats, least: float) -> float:
+def _halved(start: Floats, along: Floats, labels: _Labels, least: float) -> float:
     """The largest of 1/2, 1/4, ... of a step that does not lower the likelihood; 0 where none is found."""
     size = 0.5
     while size > 1e-10:
         moved = start + size * along
-        pieces = range(0, len(moved), BLOCK)
-        if sum(_likelihood(moved[at : at + BLOCK], source[at : at + BLOCK]) for at in pieces) >= least:
+        pieces = [slice(at, at + BLOCK) for at in range(0, len(moved), BLOCK)]
+        if sum(labels.of(rows).likelihood(moved[rows]) for rows in pieces) >= least:
             return size
         size /= 2
     return 0.0
-
-
-def _likelihood(score: Floats, source: Floats) -> float:
-    return float((source * score - np.logaddexp(0.0, score)).sum())
 
 
 def _logistic(score: Floats) -> Floats:

@@ -11,13 +11,14 @@ from discreet.jit import kernel
 MOST_DEPTH = 40
 
 
-@kernel("f8(u1[:, ::1], i8[::1], i8[::1], b1, u1[::1], i8[::1], i8, i8, i8, i8, i8[::1])")
+@kernel("f8(u1[:, ::1], i8[::1], i8[::1], b1, u1[::1], f8[::1], i8[::1], i8, i8, i8, i8, i8[::1])")
 def best_split(
     bins: Any,
     rows: Any,
     size: Any,
     ordered: bool,
     source: Any,
+    weight: Any,
     place: Any,
     column: int,
     low: int,
@@ -28,16 +29,19 @@ def best_split(
     """The gain of the best split of some records by a column; ``side`` becomes 1 for the bins that go left.
 
     Bins of codes are put in the order of their share of originals, which finds the best of all divisions in two.
+    Gains are those of weights, and the least number in a leaf is one of records.
     """
     many = size[column]
-    count, ones = np.zeros(many), np.zeros(many)
+    count, mass, ones = np.zeros(many), np.zeros(many), np.zeros(many)
     for at in range(low, high):
-        found = bins[column, rows[at]]
+        row = rows[at]
+        found = bins[column, row]
         count[found] += 1.0
-        ones[found] += source[rows[at]]
+        mass[found] += weight[row]
+        ones[found] += source[row] * weight[row]
     total, right = 0.0, 0.0
     for found in range(many):
-        total += count[found]
+        total += mass[found]
         right += ones[found]
     if ordered:
         for found in range(many):
@@ -45,20 +49,23 @@ def best_split(
     else:
         share = np.full(many, 2.0)
         for found in range(many):
-            if count[found] > 0:
-                share[found] = ones[found] / count[found]
+            if mass[found] > 0:
+                share[found] = ones[found] / mass[found]
         order = np.argsort(share, kind="mergesort")
         for found in range(many):
             place[found] = order[found]
+    if total <= 0.0:
+        return 0.0
     before, best, cut = right * right / total, 0.0, -1
-    number, sum_ones = 0.0, 0.0
+    number, part, sum_ones = 0.0, 0.0, 0.0
     for at in range(many - 1):
         number += count[place[at]]
+        part += mass[place[at]]
         sum_ones += ones[place[at]]
-        if number < leaf or total - number < leaf or count[place[at]] == 0:
+        if number < leaf or high - low - number < leaf or mass[place[at]] == 0 or part <= 0 or total - part <= 0:
             continue
         rest = right - sum_ones
-        gain = sum_ones * sum_ones / number + rest * rest / (total - number) - before
+        gain = sum_ones * sum_ones / part + rest * rest / (total - part) - before
         if gain > best:
             best, cut = gain, at
     for found in range(many):
@@ -95,13 +102,14 @@ def parted(bins: Any, rows: Any, spare: Any, side: Any, column: int, low: int, h
     return left
 
 
-@kernel("i8(u1[:, ::1], i8[::1], i8[::1], b1[::1], u1[::1], i8[::1], i8[::1], i8, i8, i8, f8, i8[::1])")
+@kernel("i8(u1[:, ::1], i8[::1], i8[::1], b1[::1], u1[::1], f8[::1], i8[::1], i8[::1], i8, i8, i8, f8, i8[::1])")
 def looked_ahead(
     bins: Any,
     rows: Any,
     size: Any,
     ordered: Any,
     source: Any,
+    weight: Any,
     place: Any,
     spare: Any,
     low: int,
@@ -126,7 +134,9 @@ def looked_ahead(
             most = 0.0
             for other in range(len(size)):
                 if stop - start >= 2 * leaf:
-                    found = best_split(bins, rows, size, ordered[other], source, place, other, start, stop, leaf, inner)
+                    found = best_split(
+                        bins, rows, size, ordered[other], source, weight, place, other, start, stop, leaf, inner
+                    )
                     most = max(most, found)
             gain += most
         if gain > best:
@@ -135,8 +145,18 @@ def looked_ahead(
     return by
 
 
-@kernel("i8(u1[:, ::1], i8[::1], b1[::1], u1[::1], i8, f8, f8[::1], f8[::1])")
-def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: float, total: Any, importance: Any) -> int:
+@kernel("i8(u1[:, ::1], i8[::1], b1[::1], u1[::1], f8[::1], i8, f8, f8[::1], f8[::1])")
+def grown(
+    bins: Any,
+    size: Any,
+    ordered: Any,
+    source: Any,
+    weight: Any,
+    leaf: int,
+    least: float,
+    total: Any,
+    importance: Any,
+) -> int:
     """Grow a tree; ``total`` gets the sum of squares, ``importance`` what each column gains. Gives the leaves."""
     records = bins.shape[1]
     widest = 0
@@ -144,10 +164,11 @@ def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: flo
         widest = max(widest, size[column])
     rows, spare = np.arange(records), np.empty(records, np.int64)
     place, side, chosen = np.empty(widest, np.int64), np.empty(widest, np.int64), np.empty(widest, np.int64)
-    share = 0.0
+    share, whole = 0.0, 0.0
     for row in range(records):
-        share += source[row]
-    share /= records
+        share += source[row] * weight[row]
+        whole += weight[row]
+    share /= whole
     stack = np.zeros((4 * MOST_DEPTH, 3), np.int64)
     stack[0, 1] = records
     waiting, leaves = 1, 0
@@ -157,18 +178,24 @@ def grown(bins: Any, size: Any, ordered: Any, source: Any, leaf: int, least: flo
         best, by = least, -1
         if high - low >= 2 * leaf and depth < MOST_DEPTH:
             for column in range(len(size)):
-                gain = best_split(bins, rows, size, ordered[column], source, place, column, low, high, leaf, side)
+                gain = best_split(
+                    bins, rows, size, ordered[column], source, weight, place, column, low, high, leaf, side
+                )
                 if gain > best:
                     best, by = gain, column
                     chosen[:] = side
             if by < 0:
-                by = looked_ahead(bins, rows, size, ordered, source, place, spare, low, high, leaf, least, chosen)
+                by = looked_ahead(
+                    bins, rows, size, ordered, source, weight, place, spare, low, high, leaf, least, chosen
+                )
                 best = 0.0
         if by < 0:
-            ones = 0.0
+            ones, mass = 0.0, 0.0
             for at in range(low, high):
-                ones += source[rows[at]]
-            total[0] += (high - low) * (ones / (high - low) - share) ** 2
+                ones += source[rows[at]] * weight[rows[at]]
+                mass += weight[rows[at]]
+            if mass > 0.0:
+                total[0] += mass * (ones / mass - share) ** 2
             leaves += 1
             continue
         importance[by] += best

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import ParameterError
-from discreet.measures.propensity import Propensity
+from discreet.measures.propensity import Propensity, mean_one
 from discreet.model.arrays import Floats, Ints
 
 BINS = 255
@@ -56,7 +56,13 @@ def usual_leaf(records: int) -> int:
 
 
 def tree_propensity(
-    columns: Sequence[TreeColumn], originals: int, *, leaf: int | None = None, draws: int = 20, seed: int = 1
+    columns: Sequence[TreeColumn],
+    originals: int,
+    *,
+    leaf: int | None = None,
+    draws: int = 20,
+    seed: int = 1,
+    weight: Floats | None = None,
 ) -> TreePropensity:
     """How well a tree tells released records from original ones.
 
@@ -72,6 +78,9 @@ def tree_propensity(
         How often the files are mixed at random, to see what the tree finds where there is nothing.
     seed
         Of these draws. They are no secret.
+    weight
+        Weights of all records, originals first. They are scaled to a mean of 1 in each file, so that a file counts by
+        its number of records; records keep theirs where files are mixed. Those of weight 0 are left out.
 
     Examples
     --------
@@ -94,9 +103,12 @@ def tree_propensity(
     sizes = np.array([size for _, size in binned], np.int64)
     ordered = np.array([one.ordered for one in columns], np.bool_)
     source = np.repeat(np.array([1, 0], np.uint8), [originals, records - originals])
-    total, leaves, gains = _grown(bins, sizes, ordered, source, least)
+    own = np.ones(records) if weight is None else _scaled(weight, originals, records)
+    there = own > 0  # whoever stands for nobody is in no leaf
+    bins, source, own = np.ascontiguousarray(bins[:, there]), source[there], own[there]
+    total, leaves, gains = _grown(bins, sizes, ordered, source, own, least)
     draw = np.random.default_rng(seed)
-    mixed = tuple(_grown(bins, sizes, ordered, draw.permutation(source), least)[0] for _ in range(draws))
+    mixed = tuple(_grown(bins, sizes, ordered, draw.permutation(source), own, least)[0] for _ in range(draws))
     share = originals / records
     separated = total > 0.999 * records * share * (1 - share)
     score = Propensity(total, records, leaves - 1, share, separated, "tree", mixed)
@@ -104,13 +116,22 @@ def tree_propensity(
     return TreePropensity(score, dict(zip((c.name for c in columns), (gains / whole).tolist(), strict=True)), least)
 
 
+def _scaled(weight: Floats, originals: int, records: int) -> Floats:
+    values = np.asarray(weight, np.float64)
+    if values.shape != (records,) or not np.all(np.isfinite(values) & (values >= 0)):
+        raise ParameterError(
+            "Every record of both files needs a weight from 0 on.", hint="Correct the weights, or leave them out."
+        )
+    return np.concatenate([mean_one(values[:originals]), mean_one(values[originals:])])
+
+
 def _grown(
-    bins: Bytes, sizes: Ints, ordered: npt.NDArray[np.bool_], source: Bytes, leaf: int
+    bins: Bytes, sizes: Ints, ordered: npt.NDArray[np.bool_], source: Bytes, weight: Floats, leaf: int
 ) -> tuple[float, int, Floats]:
     from discreet.measures.propensity_kernels import grown
 
     total, gains = np.zeros(1), np.zeros(len(sizes))
-    leaves = grown(bins, sizes, ordered, source, leaf, GAIN, total, gains)
+    leaves = grown(bins, sizes, ordered, source, weight, leaf, GAIN, total, gains)
     return float(total[0]), int(leaves), gains
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from discreet.errors import DiscreetError, ParameterError, counted
+from discreet.errors import DiscreetError, ParameterError, counted, unknown_name
 from discreet.measures.file_pair import FilePair, PairedColumn
 from discreet.measures.margins import MOST_PAIRED, TableDistance, associations, margins, refuse_tables, table_distance
 from discreet.measures.matrix_battery import MatrixBattery, matrix_battery
 from discreet.measures.model_changes import ModelChange
-from discreet.measures.propensity import MOST_TERMS, Propensity, fitted_propensity
+from discreet.measures.propensity import MOST_TERMS, Propensity, fitted_propensity, mean_one
 from discreet.measures.propensity_terms import Indicators, Terms, count_terms, standard
 from discreet.measures.propensity_tree import TreeColumn, TreePropensity, tree_propensity
 from discreet.measures.statistic_changes import ChangeLimits, Cuts, Groups, Statistic, statistic_changes
@@ -49,6 +49,7 @@ class UtilityQuestion(Declared):
     draws: Natural = 20
     seed: Natural = 1
     limits: ChangeLimits = field(default_factory=ChangeLimits)
+    importance: Any = field(default_factory=dict)
 
 
 def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence[ModelChange] = ()) -> RecordUtility:
@@ -71,7 +72,8 @@ def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence
     )
     tables, failed = _tables(files, question.tables)
     logistic, tree, notes = _scores(files, question)
-    battery, losses, eigenvalues, more = _of_numbers(files)
+    importance = _importance(files, question.importance, question.ratios)
+    battery, losses, eigenvalues, more = _of_numbers(files, importance)
     return RecordUtility(
         records=files.rows,
         aligned=files.aligned,
@@ -90,7 +92,28 @@ def measure_utility(files: FilePair, question: UtilityQuestion, models: Sequence
         eigenvalues=eigenvalues,
         limits=question.limits,
         notes=(*files.notes, *notes, *more, *_pair_note(files)),
+        importance=importance,
     )
+
+
+def _importance(files: FilePair, given: Any, ratios: Sequence[str]) -> dict[str, float]:
+    """How much columns, and ratios of them, count; refused where that is no number from 0 on, or nothing counts."""
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"importance={given!r} is not allowed.", hint="Write importance={'income': 5, 'age': 0.5}."
+        )
+    names = [*(one.name for one in files.columns), *ratios]
+    for name, value in given.items():
+        if name not in names:
+            raise ParameterError(unknown_name("column", str(name), names, "the compared columns (importance)"))
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < np.inf:
+            raise ParameterError(
+                f"importance[{name!r}]={value!r} is not allowed.", hint="Give a number from 0 (left out) on."
+            )
+    found = {str(name): float(value) for name, value in given.items()}
+    if not any(found.get(one.name, 1.0) for one in files.columns):
+        raise ParameterError("No column counts.", hint="Give at least one an importance above 0.")
+    return found
 
 
 def _pair_note(files: FilePair) -> list[str]:
@@ -130,13 +153,16 @@ def _scores(files: FilePair, question: UtilityQuestion) -> tuple[Propensity | No
             TreeColumn(one.name, np.concatenate([one.before[::step], one.after[::step]])) for one in files.columns
         ]
         originals = len(columns[0].values) - len(files.columns[0].after[::step])
-        tree = tree_propensity(columns, originals, leaf=question.leaf, draws=question.draws, seed=question.seed)
+        weight = np.concatenate([side[::step] for side in files.weights]) if files.weighted else None
+        tree = tree_propensity(
+            columns, originals, leaf=question.leaf, draws=question.draws, seed=question.seed, weight=weight
+        )
         words = (
             f"The tree has leaves of {tree.leaf:,} records or more, and is judged beside {question.draws} mixed files."
         )
         notes.append(f"{words} It saw one record in {step}." if step > 1 else words)
     if question.propensity != "none" and files.weighted:
-        notes.append("Propensity scores count records and not their weights.")
+        notes.append("Propensity scores count records by their weights, which have a mean of 1 in each file.")
     return logistic, tree, notes
 
 
@@ -146,7 +172,7 @@ def logistic_propensity(files: FilePair, degree: int | None = None) -> tuple[Pro
     Parameters
     ----------
     files
-        Both files. Gaps of numbers have a term of their own.
+        Both files. Gaps of numbers have a term of their own; records count by their weights where files have them.
     degree
         Degree of the polynomial of numbers. Where it is left out, the richest model is taken that has at most 100
         terms, and one for every twenty records; codes are crossed with other columns where that leaves room.
@@ -164,7 +190,8 @@ def logistic_propensity(files: FilePair, degree: int | None = None) -> tuple[Pro
             f"A propensity model of these columns has {many:,} terms; at most {MOST_TERMS} are fitted.",
             hint="Name fewer columns, a lower degree, or propensity='tree'.",
         )
-    score = fitted_propensity(Terms(numbers, indicators, power, crossed), files.rows[0])
+    weight = np.concatenate([mean_one(side) for side in files.weights]) if files.weighted else None
+    score = fitted_propensity(Terms(numbers, indicators, power, crossed), files.rows[0], weight)
     words = f"The logistic model has {counted(score.terms, 'term')}: numbers up to degree {power}"
     words += f", codes{' crossed with other columns' if crossed else ''}."
     if score.terms * RECORDS_A_TERM > 2 * score.records:
@@ -194,7 +221,7 @@ def _indicators(column: PairedColumn) -> Indicators:
 
 
 def _of_numbers(
-    files: FilePair,
+    files: FilePair, importance: Mapping[str, float]
 ) -> tuple[MatrixBattery | None, ValueLosses | None, EigenvalueChanges | None, list[str]]:
     """What is measured of all numbers together, of records without a gap."""
     if not files.numbers:
@@ -212,11 +239,13 @@ def _of_numbers(
         losses = replace(losses, il1=float("nan"))
         notes.append("Records are not matched: distances of single values (IL1s, X of the battery) are left out.")
     try:
-        battery = matrix_battery(pair, aligned=files.aligned, weights=weights if files.weighted else None)
+        battery = matrix_battery(
+            pair, aligned=files.aligned, weights=weights if files.weighted else None, importance=importance
+        )
     except DiscreetError as error:
         return None, losses, eigenvalue_changes(pair), [*notes, str(error)]
     if battery.unstable:
-        notes.append("Eigenvalues nearly tie: RF and F of the battery are unstable, and mean little.")
+        notes.append("Components nearly tie or turned: RF and F of the battery are unstable, and mean little.")
     if battery.left_out:
         notes.append(f"Columns {', '.join(battery.left_out)} never vary in a file, and are not in the battery.")
     return battery, losses, eigenvalue_changes(pair), notes

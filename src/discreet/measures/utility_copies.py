@@ -114,7 +114,10 @@ def _score(found: Sequence[Propensity]) -> Propensity | None:
         return None
     total = float(np.mean([one.total for one in found]))
     shuffled = tuple(number for one in found for number in one.shuffled)
-    return replace(found[0], total=total, shuffled=shuffled, separated=all(one.separated for one in found))
+    like = [one.weighted for one in found if one.weighted is not None]
+    weighted = (float(np.mean([one[0] for one in like])), float(np.mean([one[1] for one in like]))) if like else None
+    separated = all(one.separated for one in found)
+    return replace(found[0], total=total, shuffled=shuffled, separated=separated, weighted=weighted)
 
 
 def _tree(found: Sequence[TreePropensity]) -> TreePropensity | None:

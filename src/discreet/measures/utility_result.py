@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -77,6 +77,8 @@ class RecordUtility:
         Which changes of statistics are called close, and which moved.
     notes
         What to know before using the numbers.
+    importance
+        How much columns count in findings and in the battery; 1 where one is not named.
     """
 
     records: tuple[int, int]
@@ -96,6 +98,11 @@ class RecordUtility:
     eigenvalues: EigenvalueChanges | None = None
     limits: ChangeLimits = field(default_factory=ChangeLimits)
     notes: tuple[str, ...] = ()
+    importance: Mapping[str, float] = field(default_factory=dict)
+
+    def counts(self, *columns: str) -> float:
+        """How much columns count together: the product of their importance."""
+        return float(np.prod([self.importance.get(name, 1.0) for name in columns]))
 
     def with_notes(self, notes: Sequence[str]) -> RecordUtility:
         """The same with further notes."""
@@ -133,14 +140,21 @@ class RecordUtility:
         return found
 
     def _of_statistics(self) -> list[UtilityFinding]:
-        defined = [one for one in self.statistics if not np.isnan(one.percent)]
-        worst = max(defined, key=lambda one: abs(one.percent), default=None)
+        defined = [one for one in self.statistics if not np.isnan(one.percent) and self.counts(one.quantity)]
+        worst = max(defined, key=lambda one: abs(one.percent) * self.counts(one.quantity), default=None)
         if worst is None:
             return []
         where = f"{worst.statistic} of {worst.quantity}, {worst.group} ({worst.percent:+.1f} %)"
-        far = sum(one.flag == "far" for one in self.statistics) / len(self.statistics)
+        weight = [self.counts(one.quantity) for one in self.statistics]
+        far = float(np.average([one.flag == "far" for one in self.statistics], weights=weight))
         read = f"Per cent of the original; above {self.limits.moved:g} is far."
+        mean = []
+        if self.importance:
+            changes, own = [abs(one.percent) for one in defined], [self.counts(one.quantity) for one in defined]
+            what = "Mean change of statistics by the importance of their columns, per cent"
+            mean = [UtilityFinding("mean_percent", float(np.average(changes, weights=own)), what, "", read)]
         return [
+            *mean,
             UtilityFinding("percent", abs(worst.percent), "Largest change of a statistic, per cent", where, read),
             UtilityFinding(
                 "far", 100 * far, f"Statistics that moved by more than {self.limits.moved:g} %, per cent", "", ""
@@ -172,15 +186,17 @@ class RecordUtility:
 
     def _of_distributions(self) -> list[UtilityFinding]:
         found = []
-        worst = max(self.margins, key=lambda one: one.variation, default=None)
+        counting = [one for one in self.margins if self.counts(one.column)]
+        worst = max(counting, key=lambda one: one.variation * self.counts(one.column), default=None)
         if worst is not None:
-            mean = float(np.mean([one.variation for one in self.margins]))
+            weight = [self.counts(one.column) for one in counting]
+            mean = float(np.average([one.variation for one in counting], weights=weight))
             where = f"{worst.column} ({worst.variation:.3f})"
             read = "Share of the records in another class of a column."
             found.append(UtilityFinding("margins", mean, "Mean distance of single columns", where, read))
-        moved = [one for one in self.pairs if not np.isnan(one.difference)]
+        moved = [one for one in self.pairs if not np.isnan(one.difference) and self.counts(one.first, one.second)]
         if moved:
-            pair = max(moved, key=lambda one: abs(one.difference))
+            pair = max(moved, key=lambda one: abs(one.difference) * self.counts(one.first, one.second))
             where = f"{pair.first}, {pair.second} ({pair.measure} {pair.difference:+.3f})"
             what = "Largest change of a correlation or Cramér's V"
             found.append(UtilityFinding("association", abs(pair.difference), what, where, "0: associations are kept."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from math import isfinite
 from typing import Any, Literal, cast, get_args
 
@@ -101,6 +102,10 @@ class Condition:
 
     def canonical(self) -> str:
         """The condition in words that are the same however it was written: for telling universes apart."""
+        return self._canonical
+
+    @cached_property
+    def _canonical(self) -> str:
         values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in self.values]
         values = sorted(set(values), key=lambda v: (isinstance(v, str), v))
         alone: dict[str, Operator] = {"in": "==", "not in": "!="}
@@ -108,6 +113,10 @@ class Condition:
         return str(Condition(self.column, operator, tuple(values)))
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         shown = ", ".join(_written(value) for value in self.values)
         plain = re.fullmatch(r"[^\s<>=!`'\"\[\]]+", self.column)
         name = self.column if plain else f"`{self.column}`"

@@ -148,8 +148,11 @@ class RecordCustodian:
 
     @cached_property
     def released(self) -> RecordSet:
-        """All columns after the last step, in the original order of rows."""
-        records = self.original
+        """All columns after the last step, in the original order of rows.
+
+        Rows have no number from before: whoever draws some of them goes by what they hold now.
+        """
+        records = replace(self.original, identity=None)
         for step in self.steps:
             records = records.with_columns({name: step.changed[name] for name in step.changed.column_names})
         return records

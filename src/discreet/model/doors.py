@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from discreet.files.published import write_public as write_public
     from discreet.files.text_records import as_text as as_text
     from discreet.model.pattern import pattern_of as pattern_of
+    from discreet.report.decision_images import decision_image as decision_image
+    from discreet.report.decision_images import risk_curve_image as risk_curve_image
     from discreet.report.maps import map_image as map_image
     from discreet.report.noise import noise_image as noise_image
     from discreet.report.public import public_report as public_report
+    from discreet.report.series_images import series_curve_image as series_curve_image
+    from discreet.report.series_images import series_image as series_image
+    from discreet.report.series_images import series_links_image as series_links_image
     from discreet.report.value_images import value_image as value_image
     from discreet.rules import reasons as reasons
     from discreet.tables.perturb.entropy import maximum_entropy as maximum_entropy

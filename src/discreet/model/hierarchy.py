@@ -352,6 +352,27 @@ class Hierarchy:
         )
 
     @cached_property
+    def signed(self) -> bool:
+        """Whether some code subtracts another."""
+        return bool(np.any(self.ancestors[2] < 0))
+
+    @cached_property
+    def level(self) -> bool:
+        """Whether no code lies above another."""
+        return bool(np.diff(self.ancestors[0]).max(initial=1) == 1)
+
+    @cached_property
+    def tops(self) -> Ints:
+        """Codes that are parts of no other; more than one where there is no total."""
+        parts = {code for grouping in self.groupings for code, _ in grouping.parts}
+        return np.array([i for i, code in enumerate(self.codes) if code not in parts], np.int64)
+
+    @cached_property
+    def listed_parents(self) -> tuple[int, ...]:
+        """The same as :attr:`parents`, as plain numbers."""
+        return tuple(self.parents.tolist())
+
+    @cached_property
     def direction(self) -> Status:
         """For every code 1 where it only adds base codes, -1 where it only subtracts them, 0 where it does both."""
         starts, _, sign = self.cover

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
-EngineName = Literal["memory", "duckdb"]
+EngineName = Literal["memory", "duckdb", "columns"]
 ROLES = {
     "contributor": CONTRIBUTOR,
     "weight": WEIGHT,
@@ -106,8 +106,8 @@ class Microdata:
         Conditions such as ``"networth > 8e8"``: records that meet one of them are left out of a file of records before
         anything else. The log, which stays with the custodian, says how many. Tables have ``where`` instead.
     engine
-        What makes tables of the records: ``"memory"``, or ``"duckdb"`` for csv and Parquet files larger than memory.
-        Both give the same answer.
+        What makes tables of the records: ``"memory"``; ``"duckdb"`` for csv and Parquet files larger than memory; or
+        ``"columns"`` where ``source`` is a folder of columns, which is mapped and not read. All give the same answer.
 
     Examples
     --------
@@ -232,6 +232,10 @@ class Microdata:
         missing: Literal["category", "any", "exempt"] = "category",
         threshold: float = 0.1,
         fraction: float | None = None,
+        original: Microdata | Any = None,
+        numeric: Names | None = None,
+        truth: str | Sequence[int] | None = None,
+        same_order: bool = False,
     ) -> RecordRisk:
         """Who can be recognised in the records, by whom, and why.
 
@@ -257,6 +261,18 @@ class Microdata:
             Individual risks above it are counted.
         fraction
             The share of the population that is in the file, where it has no weights.
+        original
+            Records that an intruder may have, in original values: the file is linked with them and attacked as a
+            release is. Releases bring their own.
+        numeric
+            Beside ``original``: numbers of which the intruder has original values besides keys; those with that role
+            where left out.
+        truth
+            Beside ``original``: which record is whose. A column of both files, or for each original row that of the
+            file, -1 for none; an identifier by its role where left out. Without any, records are not linked, and that
+            is said.
+        same_order
+            Beside ``original``, in place of ``truth``: row ``i`` of one file is row ``i`` of the other.
 
         Examples
         --------
@@ -276,6 +292,10 @@ class Microdata:
             missing=missing,
             threshold=threshold,
             fraction=fraction,
+            original=original,
+            numeric=numeric,
+            truth=truth,
+            same_order=same_order,
         )
 
     def as_text(self) -> Any:

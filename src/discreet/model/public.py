@@ -267,7 +267,7 @@ def public_table(table: Table, withheld: Bools) -> PublicTable:
 def _headings(table: Table) -> dict[str, Any]:
     """What headings say: how codes stand under one another, what is summed, and for which period."""
     return {
-        "parents": tuple(tuple(h.parents.tolist()) for h in table.spec.hierarchies),
+        "parents": tuple(h.listed_parents for h in table.spec.hierarchies),
         "measure": table.spec.value or "",
         "period": table.spec.period,
     }
@@ -344,29 +344,28 @@ class _Listing(NamedTuple):
 
 def _used_codes(table: Table, rows: Ints | None) -> tuple[Codes, list[_Listing]]:
     """Codes of the listed cells in code lists that have no others, but for what stands above them."""
-    listings = [_Listing(h.codes, dict(h.labels), tuple(h.parents.tolist())) for h in table.spec.hierarchies]
+    listings = [_Listing(h.codes, dict(h.labels), h.listed_parents) for h in table.spec.hierarchies]
     if _lists_all(table):
         return table.codes.copy(), listings
     codes = table.codes.copy() if rows is None else table.codes.take(rows, axis=0)
     for k, listing in enumerate(listings):
         used = np.zeros(len(listing.codes), np.bool_)
         used[codes[:, k]] = True
-        for place in np.flatnonzero(used).tolist():
-            above = listing.parents[place]
-            while above >= 0 and not used[above]:
-                used[above] = True
-                above = listing.parents[above]
+        parents = table.spec.hierarchies[k].parents
+        above = parents[used]
+        while len(above := above[(above >= 0) & ~used[above]]):
+            used[above] = True
+            above = parents[above]
         if used.all():
             continue
         number = (np.cumsum(used) - 1).astype(np.int32)
         kept = np.flatnonzero(used).tolist()
         words = tuple(listing.codes[i] for i in kept)
-        parents = (listing.parents[i] for i in kept)
         codes[:, k] = number[codes[:, k]]
         listings[k] = _Listing(
             words,
             {word: listing.labels[word] for word in words if word in listing.labels},
-            tuple(int(number[p]) if p >= 0 else -1 for p in parents),
+            tuple(np.where(parents[kept] >= 0, number[parents[kept]], -1).tolist()),
         )
     return codes, listings
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cached_property
-from math import isfinite
+from math import isfinite, prod
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -474,12 +474,17 @@ def unit_number(units: int, decimals: int) -> int | float:
 
 def cell_numbers(codes: Codes, shape: Sequence[int]) -> Ints:
     """One number per code tuple, ordered as the tuples are."""
-    if float(np.prod([float(n) for n in shape])) >= 2**62:
-        raise InputError(
-            f"A table with {' x '.join(str(n) for n in shape)} possible cells is too large to number.",
-            hint="Use fewer variables or coarser hierarchies.",
-        )
+    refuse_many_cells(shape)
     keys = np.zeros(len(codes), dtype=np.int64)
     for k, size in enumerate(shape):
         keys = keys * size + codes[:, k]
     return keys
+
+
+def refuse_many_cells(shape: Sequence[int]) -> None:
+    """Refuse tables with more combinations of codes than 64 bits can number."""
+    if prod(int(n) for n in shape) >= 2**62:
+        raise InputError(
+            f"A table with {' x '.join(str(n) for n in shape)} possible cells is too large to number.",
+            hint="Use fewer variables or coarser hierarchies.",
+        )

@@ -1,4 +1,4 @@
-"""Mistakes in a recipe in words: what stands there, what may stand there, and how to write it."""
+"""Mistakes in a recipe, or a file written like one, in words: what stands there, what may, and how to write it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ WORDS = {
 """What the kinds of values are called in a recipe."""
 
 
-def explained(message: str, raw: Mapping[str, Any], recipe: type[msgspec.Struct]) -> ParameterError:
+def explained(
+    message: str, raw: Mapping[str, Any], recipe: type[msgspec.Struct], document: str = "recipe"
+) -> ParameterError:
     """The error for what a recipe holds and may not.
 
     Parameters
@@ -40,6 +42,8 @@ def explained(message: str, raw: Mapping[str, Any], recipe: type[msgspec.Struct]
         The recipe as it was read.
     recipe
         What it may hold.
+    document
+        What it is called: a recipe, or another file that is written like one.
     """
     found = PLACE.search(message)
     path = [name or int(number) for name, number in STEP.findall(found[1] if found else "") if number != "..."]
@@ -47,29 +51,30 @@ def explained(message: str, raw: Mapping[str, Any], recipe: type[msgspec.Struct]
     kind, value = _kind(recipe, path), _value(raw, path)
     if match := UNKNOWN.match(plain):
         part = _struct(kind) or recipe
-        where = f"{_place(raw, path)} of the recipe" if path else "the recipe"
+        where = f"{_place(raw, path)} of the {document}" if path else f"the {document}"
         return ParameterError(unknown_name("key", match[1], part.__struct_fields__, where))
     if match := MISSING.match(plain):
-        return _missing(match[1], _place(raw, path))
+        return _missing(match[1], _place(raw, path), document)
     if ENUM.match(plain):
-        return _not_allowed(raw, path, value, kind)
+        return _not_allowed(raw, path, value, kind, document)
     if match := EXPECTED.match(plain):
-        return _other_kind(raw, path, value, match[1])
-    return ParameterError(f"The recipe cannot be used: {message}.", hint="Compare with: discreet schema")
+        return _other_kind(raw, path, value, match[1], document)
+    hint = "Compare with: discreet schema" if document == "recipe" else "Correct it there."
+    return ParameterError(f"The {document} cannot be used: {message}.", hint=hint)
 
 
-def _missing(name: str, place: str) -> ParameterError:
+def _missing(name: str, place: str, document: str) -> ParameterError:
     if name == "version":
-        return ParameterError("The recipe does not say its version.", hint="Write version = 1 in its first line.")
+        return ParameterError(f"The {document} does not say its version.", hint="Write version = 1 in its first line.")
     if place:
-        return ParameterError(f"{place} of the recipe has no {name}.", hint=f"Add {name} = ... below {place}.")
+        return ParameterError(f"{place} of the {document} has no {name}.", hint=f"Add {name} = ... below {place}.")
     brackets = f"[[{name}]]" if name == "protect" else f"[{name}]"
-    return ParameterError(f"The recipe has no {brackets}.", hint=f"Add {brackets} with its keys below it.")
+    return ParameterError(f"The {document} has no {brackets}.", hint=f"Add {brackets} with its keys below it.")
 
 
-def _said(raw: Mapping[str, Any], path: Sequence[str | int], value: Any) -> str:
+def _said(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, document: str) -> str:
     """What stands at a place, in words that a verb follows: a key with its value, or an item of a list."""
-    names = [step for step in path if isinstance(step, str)] or ["the recipe"]
+    names = [step for step in path if isinstance(step, str)] or [f"the {document}"]
     place = _place(raw, names[:-1])
     where = f" in {place}" if place else ""
     if path and isinstance(path[-1], int):
@@ -77,18 +82,22 @@ def _said(raw: Mapping[str, Any], path: Sequence[str | int], value: Any) -> str:
     return f"{names[-1]} = {_toml(value)}{where}"
 
 
-def _not_allowed(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, kind: Any) -> ParameterError:
+def _not_allowed(
+    raw: Mapping[str, Any], path: Sequence[str | int], value: Any, kind: Any, document: str
+) -> ParameterError:
     if list(path) == ["version"]:
         return ParameterError(
-            f"The recipe has version = {_toml(value)}, and this version of discreet reads version = 1.",
-            hint="Write version = 1, or install the version of discreet that the recipe was written for.",
+            f"The {document} has version = {_toml(value)}, and this version of discreet reads version = 1.",
+            hint=f"Write version = 1, or install the version of discreet that the {document} was written for.",
         )
     allowed = [_toml(choice) for choice in _choices(kind)]
-    return ParameterError(f"{_said(raw, path, value)} is not allowed.", hint=f"Use {' or '.join(allowed)}.")
+    return ParameterError(f"{_said(raw, path, value, document)} is not allowed.", hint=f"Use {' or '.join(allowed)}.")
 
 
-def _other_kind(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, wanted: str) -> ParameterError:
-    name = str(path[-1]) if path else "the recipe"
+def _other_kind(
+    raw: Mapping[str, Any], path: Sequence[str | int], value: Any, wanted: str, document: str
+) -> ParameterError:
+    name = str(path[-1]) if path else f"the {document}"
     kinds = [part.strip() for part in wanted.split("|")]
     if len(path) == 1 and "array" in kinds and isinstance(value, Mapping):
         return ParameterError(
@@ -102,7 +111,7 @@ def _other_kind(raw: Mapping[str, Any], path: Sequence[str | int], value: Any, w
         hint = f"Write {name} = [{_toml(value)}]."
     else:
         hint = f"Write {words}."
-    return ParameterError(f"{_said(raw, path, value)} is not {words}.", hint=hint)
+    return ParameterError(f"{_said(raw, path, value, document)} is not {words}.", hint=hint)
 
 
 def _kind(kind: Any, path: Sequence[str | int]) -> Any:

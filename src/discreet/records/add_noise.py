@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import fsum
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,13 +16,14 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.added_noise import added_noise_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
+from discreet.records.together import RowsTogether, rows_with_gaps, short_number, where_rows
 from discreet.records.value_columns import (
     exact_column,
     refuse_repeated,
@@ -46,17 +47,6 @@ FREE = {"independent": 0, "correlated": 1, "exact": 2, "restricted": 3, "outlier
 choice but one or two, and readers would try them."""
 FEWEST_TURNED = 6
 MOST_TURN = 2.0
-
-
-class NoisePart(NamedTuple):
-    """Rows that get noise together, in an order of who they are, and the places of the columns that they have.
-
-    ``where`` says which rows these are, in words that go on a sentence.
-    """
-
-    rows: Ints
-    places: list[int]
-    where: str
 
 
 @dataclass(frozen=True)
@@ -90,7 +80,8 @@ class AddNoise(Keyed, RecordMethod):
         ``"move"`` like all others, or ``"keep"``: zeros stay zeros, where they say that there is nothing.
     missing
         Of ways that look at several columns at once: records with gaps are refused (``"refuse"``), or get noise with
-        those that have the same gaps (``"apart"``). Gaps themselves always stay.
+        those that have the same gaps (``"apart"``); of ``how="correlated"`` also ``"together"``, by the covariances of
+        the records without a gap, where gaps are many and lie anyhow. Gaps themselves always stay.
     version
         Version of the draws.
     key_file
@@ -119,7 +110,7 @@ class AddNoise(Keyed, RecordMethod):
     decimals: Annotated[int, Number(least=0, most=9)] | None = None
     nonnegative: bool = False
     zeros: Literal["move", "keep"] = "move"
-    missing: Literal["refuse", "apart"] = "refuse"
+    missing: Literal["refuse", "apart", "together"] = "refuse"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +120,11 @@ class AddNoise(Keyed, RecordMethod):
                 f'amount={self.amount:g} is not allowed with how="romm": beyond {MOST_TURN:g}, values turn to the '
                 "other side of the mean, from where they can be turned back.",
                 hint=f"Give an amount of at most {MOST_TURN:g}.",
+            )
+        if self.missing == "together" and self.how != "correlated":
+            raise ParameterError(
+                f'missing="together" is for how="correlated", not for "{self.how}", which needs whole records.',
+                hint='Use missing="apart", or how="correlated".',
             )
         if self.how == "outliers" and self.decimals is not None:
             raise ParameterError(
@@ -157,28 +153,32 @@ class AddNoise(Keyed, RecordMethod):
         flagged = 0
         for part in in_steps("noise", self._parts(records, names, exact)):
             units = [exact[place].units[part.rows] for place in part.places]
-            moves = self._moves(records, key, names, units, part)
+            there = [~exact[place].gaps[part.rows] for place in part.places]
+            moves = self._moves(records, key, names, units, part, np.logical_and.reduce(there))
             flagged += int((moves != 0).any(axis=0).sum()) if self.how == "outliers" else 0
-            for place, mine, move in zip(part.places, units, moves, strict=True):
+            for place, mine, move, has in zip(part.places, units, moves, there, strict=True):
+                rows, mine, move = (part.rows, mine, move) if has.all() else (part.rows[has], mine[has], move[has])
+                if not len(rows):
+                    continue
                 _refuse_beyond(names[place], exact[place], ways[place], mine, move)
                 done = landed(mine, move, ways[place], tallies[place].least)
-                new[place][part.rows] = done.units
+                new[place][rows] = done.units
                 tallies[place].add(done)
         return self._outcome(records, key, names, exact, ways, new, tallies, flagged)
 
     # ---- which rows get noise together ------------------------------------------------------------------------
 
-    def _parts(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> list[NoisePart]:
+    def _parts(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> list[RowsTogether]:
         """Rows of each stratum, apart where they have other gaps; for each column where each has noise of its own."""
         assert records.identity is not None
         gaps = np.stack([column.gaps for column in exact], axis=1)
         kind = stratum_of(records)
-        parts = list[NoisePart]()
+        parts = list[RowsTogether]()
         if self.how in EACH:
             for rows in rows_by_kind(kind):
                 rows = rows[np.argsort(records.identity[rows])]
-                where = _where(records, rows)
-                parts += [NoisePart(rows[~gaps[rows, place]], [place], where) for place in range(len(names))]
+                where = where_rows(records, rows)
+                parts += [RowsTogether(rows[~gaps[rows, place]], [place], where) for place in range(len(names))]
         else:
             empty = [name for name, column in zip(names, gaps.T, strict=True) if column.any()]
             if empty and len(names) > 1 and self.missing == "refuse":
@@ -188,14 +188,15 @@ class AddNoise(Keyed, RecordMethod):
                     hint='Fill them in first, give records with the same gaps noise of their own (missing="apart"), or '
                     'noise to each column by itself (how="independent").',
                 )
-            for column in (column for column in gaps.T if column.any()):
-                _, kind = np.unique(kind * 2 + column, return_inverse=True)
-            for rows in rows_by_kind(kind):
-                there = np.flatnonzero(~gaps[rows[0]]).tolist()
-                missing = [name for name, gap in zip(names, gaps[rows[0]], strict=True) if gap]
-                where = _where(records, rows, missing)
-                parts.append(NoisePart(rows[np.argsort(records.identity[rows])], there, where))
-        parts = [part for part in parts if part.places and len(part.rows)]
+            if self.missing == "together":
+                return [
+                    RowsTogether(
+                        rows[np.argsort(records.identity[rows])], list(range(len(names))), where_rows(records, rows)
+                    )
+                    for rows in rows_by_kind(kind)
+                ]
+            parts = list(rows_with_gaps(records, names, kind, gaps))
+        parts = [part for part in parts if len(part.rows)]
         if not parts:
             raise InputError(f"There is no value in any of {listed(names)}.", hint="Name columns that hold numbers.")
         return parts
@@ -203,17 +204,30 @@ class AddNoise(Keyed, RecordMethod):
     # ---- moves ---------------------------------------------------------------------------------------------------
 
     def _moves(
-        self, records: RecordSet, key: Key, names: Sequence[str], units: Sequence[Ints], part: NoisePart
+        self,
+        records: RecordSet,
+        key: Key,
+        names: Sequence[str],
+        units: Sequence[Ints],
+        part: RowsTogether,
+        whole: Bools,
     ) -> Floats:
-        """How far the values of a part move, in the units of their columns: one row for each column."""
+        """How far the values of a part move, in the units of their columns: one row for each column.
+
+        ``whole`` are the records without a gap: they say how large noise is, and how it goes together.
+        """
         from discreet.records.additive import moves
         from discreet.records.additive.moments import DependentColumn, centred
         from discreet.records.additive.normal_draws import normal_draws
 
         assert records.identity is not None
         chosen = [names[place] for place in part.places]
+        everybody = part
+        if not whole.all():
+            units = [column[whole] for column in units]
+            part = RowsTogether(part.rows[whole], part.places, f"{part.where} without a gap")
         self._refuse_alike(chosen, units, part)
-        identity = records.identity[part.rows]
+        identity = records.identity[everybody.rows]
         purposes = [self._purpose(records, names, name) for name in chosen]
         if self.how == "romm":
             return self._mixed_rows(records, key, names, units, identity)
@@ -259,10 +273,11 @@ class AddNoise(Keyed, RecordMethod):
         told: list[Any] = [float(self.amount), *(names if self.how not in EACH else ()), None]
         told += records.strata if self.how != "proportional" else ()
         told += [self.flag, float(self.beyond)] if self.how == "outliers" else []
+        told += ["together"] if self.missing == "together" else []
         digest = blake2b(json.dumps([self.how, *told]).encode(), digest_size=8).hexdigest()
         return self.purpose(f"add noise/{digest}/{name}")
 
-    def _outlying(self, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> Floats:
+    def _outlying(self, names: Sequence[str], units: Sequence[Ints], part: RowsTogether) -> Floats:
         """What the noise of every record is multiplied by; 0 for records that are no outliers."""
         from discreet.records.additive.outlying import NoSpread, noise_factor
 
@@ -277,10 +292,15 @@ class AddNoise(Keyed, RecordMethod):
 
     # ---- what cannot be done -------------------------------------------------------------------------------------
 
-    def _refuse_alike(self, names: Sequence[str], units: Sequence[Ints], part: NoisePart) -> None:
+    def _refuse_alike(self, names: Sequence[str], units: Sequence[Ints], part: RowsTogether) -> None:
         """Refuse what has no variance, and too few records for the covariances that they shall have."""
         if self.how == "proportional":
             return
+        if not len(part.rows):
+            raise InputError(
+                f"There is no record{part.where}, and covariances are those of such records.",
+                hint='Fill gaps in, or give noise to each column by itself (how="independent").',
+            )
         for name, values in zip(names, units, strict=True):
             if len(values) == 1:
                 raise InputError(
@@ -300,7 +320,7 @@ class AddNoise(Keyed, RecordMethod):
                 hint='Name fewer columns, merge strata, or use how="independent".',
             )
 
-    def _dependent(self, names: Sequence[str], part: NoisePart, place: int) -> InputError:
+    def _dependent(self, names: Sequence[str], part: RowsTogether, place: int) -> InputError:
         what = "ranks" if self.how == "latin_hypercube" else "values"
         return InputError(
             f"The {what} of {names[place]!r}{part.where} follow from {listed(names[:place])}, so that the "
@@ -388,11 +408,7 @@ class NoiseTally:
             fsum(column) / self.many for column in zip(*self._sums, strict=True)
         )
         old, new = before_squares - before**2, after_squares - after**2
-        return (_short((after - before) / old**0.5), _short(new / old)) if old > 0 else (0.0, 1.0)
-
-
-def _short(number: float) -> float:
-    return float(f"{number:.6g}") + 0.0
+        return (short_number((after - before) / old**0.5), short_number(new / old)) if old > 0 else (0.0, 1.0)
 
 
 def _from_least(units: Sequence[Ints]) -> Floats:
@@ -401,13 +417,6 @@ def _from_least(units: Sequence[Ints]) -> Floats:
     for row, column in zip(found, units, strict=True):
         row[:] = column - column.min()
     return found
-
-
-def _where(records: RecordSet, rows: Ints, gaps: Sequence[str] = ()) -> str:
-    """The stratum and the gaps of some rows, in words that go on."""
-    told = [f"{name} {records[name][int(rows[0])].as_py()!r}" for name in records.strata]
-    told += [f"a gap in {listed(gaps)}"] if gaps else []
-    return f" with {', '.join(told)}" if told else ""
 
 
 def _refuse_infinite(records: RecordSet, name: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.errors import InputError, NeedsError, ParameterError, counted, unknown_name
 from discreet.model.arrays import Bools, Ints
 from discreet.model.records import HOUSEHOLD, IDENTIFIER, WEIGHT, RecordSet, stands_for_unknown
+from discreet.records.blank_cells import BlankPrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,20 @@ class FieldsTogether:
                 found[:, place] |= hit[self.home] & self.full[:, place]
             if int(found.sum()) == before:
                 return found
+
+    def of_households(self, prices: BlankPrices, codes: Ints, columns: Sequence[int]) -> BlankPrices:
+        """Prices of codes by how many fields go with one of them on average, where all members of a household lose it.
+
+        ``columns`` are the places of the columns that have prices.
+        """
+        found = list(prices.codes)
+        for place, column in enumerate(columns):
+            if column in self.shared:
+                members = np.bincount(self.home, self.full[:, column])[self.home]
+                many = np.bincount(codes[:, place], minlength=len(found[place]))
+                sums = np.bincount(codes[:, place], members, len(found[place]))
+                found[place] = found[place] * sums / np.maximum(many, 1)
+        return BlankPrices(tuple(found), prices.weight)
 
 
 def fields_together(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from discreet.errors import InputError, ParameterError, ProtectionError, counted, listed
+from discreet.errors import InputError, ProtectionError, counted, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.ipso import NEARLY, ipso_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, RecordSet
+from discreet.model.records import RecordSet
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
@@ -30,10 +30,16 @@ from discreet.records.regression_draws import (
     synthetic_values,
 )
 from discreet.records.synthesis.columns import content_of
+from discreet.records.together import (
+    RowsTogether,
+    refuse_given_roles,
+    refuse_given_twice,
+    rows_with_gaps,
+    short_number,
+)
 from discreet.records.value_columns import (
     exact_column,
     refuse_repeated,
-    rows_by_kind,
     stratum_of,
     value_columns,
     with_units,
@@ -46,17 +52,6 @@ LEAST_FREE = 1e-3
 """The share of a column that given ones must leave open."""
 LEAST_FREE_RECORD = 1e-2
 """The share of a record's residual that a regression must leave open."""
-
-
-class RegressionPart(NamedTuple):
-    """Rows with a regression of their own, in an order of who they are, and the places of the columns that they have.
-
-    ``where`` says which rows these are, in words that go on a sentence.
-    """
-
-    rows: Ints
-    places: list[int]
-    where: str
 
 
 @dataclass(frozen=True)
@@ -114,16 +109,7 @@ class Ipso(Keyed, RecordMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        if len(set(self.given)) < len(self.given):
-            raise ParameterError("given= names a column twice.", hint="Name each once.")
-        self._refuse_both(self.columns)
-
-    def _refuse_both(self, names: Sequence[str]) -> None:
-        both = [name for name in names if name in self.given]
-        if both:
-            raise ParameterError(
-                f"{listed(both)} would be replaced and be given, too.", hint="Take it out of columns= or of given=."
-            )
+        refuse_given_twice(self.given, self.columns, "be replaced")
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -136,8 +122,8 @@ class Ipso(Keyed, RecordMethod):
 
         assert key is not None
         names = value_columns(records, self.columns, "Ipso")
-        self._refuse_both(names)
-        _refuse_given(records, self.given)
+        refuse_given_twice(self.given, names, "be replaced")
+        refuse_given_roles(records, self.given)
         exact = [exact_column(records, name) for name in names]
         model = model_columns(records, self.given)
         ways = [self._landing(records, name, column) for name, column in zip(names, exact, strict=True)]
@@ -163,9 +149,8 @@ class Ipso(Keyed, RecordMethod):
 
     # ---- which rows have a regression of their own -------------------------------------------------------------
 
-    def _parts(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> list[RegressionPart]:
+    def _parts(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> list[RowsTogether]:
         """Rows of each stratum, apart where they have other gaps."""
-        assert records.identity is not None
         gaps = np.stack([column.gaps for column in exact], axis=1)
         empty = [name for name, column in zip(names, gaps.T, strict=True) if column.any()]
         if empty and len(names) > 1 and self.missing == "refuse":
@@ -175,22 +160,12 @@ class Ipso(Keyed, RecordMethod):
                 hint="Fill them in first, replace columns one by one, or give records with the same gaps a regression "
                 'of their own (missing="apart").',
             )
-        kind = stratum_of(records)
-        for column in (column for column in gaps.T if column.any()):
-            kind = np.unique(kind * 2 + column, return_inverse=True)[1].ravel()
-        parts = []
-        for rows in rows_by_kind(kind):
-            there = np.flatnonzero(~gaps[rows[0]]).tolist()
-            if there:
-                # Sums in another order differ in their last bits: rows stand in the order of who they are.
-                ordered = rows[np.argsort(records.identity[rows], kind="stable")]
-                missing = [name for name, gap in zip(names, gaps[rows[0]], strict=True) if gap]
-                parts.append(RegressionPart(ordered, there, _where(records, rows, missing)))
+        parts = list(rows_with_gaps(records, names, stratum_of(records), gaps))
         if not parts:
             raise InputError(f"There is no value in any of {listed(names)}.", hint="Name columns that hold numbers.")
         return parts
 
-    def _fit(self, part: RegressionPart, names: Sequence[str], values: Floats, model: Floats) -> RegressionFit:
+    def _fit(self, part: RowsTogether, names: Sequence[str], values: Floats, model: Floats) -> RegressionFit:
         """The regression of a part, where it has enough records and leaves something open."""
         basis = model_basis(model)
         needed = basis.shape[1] + len(names) + 1
@@ -217,7 +192,7 @@ class Ipso(Keyed, RecordMethod):
         self._refuse_alone(part, basis)
         return fit
 
-    def _refuse_alone(self, part: RegressionPart, basis: Floats) -> None:
+    def _refuse_alone(self, part: RowsTogether, basis: Floats) -> None:
         """Refuse records that a regression follows by themselves: without a residual, values stay as they are."""
         if self.variant == "a":  # residuals are as large for all records
             return
@@ -246,7 +221,7 @@ class Ipso(Keyed, RecordMethod):
         return list(names), list(self.given), self.variant, list(records.strata), content.hexdigest()
 
     def _normals(
-        self, records: RecordSet, key: Key, names: Sequence[str], part: RegressionPart, told: Sequence[Any]
+        self, records: RecordSet, key: Key, names: Sequence[str], part: RowsTogether, told: Sequence[Any]
     ) -> Floats:
         from discreet.records.additive.normal_draws import normal_draws
 
@@ -324,10 +299,10 @@ class IpsoTally:
     def fitted(self, places: Sequence[int], fit: RegressionFit, change: Sequence[float]) -> None:
         """Take in a regression, and how far new values are from what it says."""
         for place, share in zip(places, fit.explained, strict=True):
-            self.explained[place] = max(self.explained[place], _short(share))
-        self.least = min(self.least, _short(max(float(fit.eigenvalues[0]), 0.0)))
+            self.explained[place] = max(self.explained[place], short_number(share))
+        self.least = min(self.least, short_number(max(float(fit.eigenvalues[0]), 0.0)))
         self.fixed = max(self.fixed, int((fit.eigenvalues <= NO_VARIANCE).sum()))
-        self.off = [max(one, _short(two)) for one, two in zip(self.off, change, strict=True)]
+        self.off = [max(one, short_number(two)) for one, two in zip(self.off, change, strict=True)]
 
 
 def _notes(facts: dict[str, Any]) -> list[str]:
@@ -343,10 +318,6 @@ def _notes(facts: dict[str, Any]) -> list[str]:
     return []
 
 
-def _short(number: float) -> float:
-    return float(f"{number:.6g}") + 0.0
-
-
 def _from_least(units: Ints, finer: int, least: int) -> Floats:
     """Published units in those of the column, less its least."""
     if finer >= 0:
@@ -354,23 +325,6 @@ def _from_least(units: Ints, finer: int, least: int) -> Floats:
         whole = units // scale
         return np.asarray((whole - least) + (units - whole * scale) / scale)
     return np.asarray((units * 10**-finer - least).astype(np.float64))
-
-
-def _where(records: RecordSet, rows: Ints, gaps: Sequence[str]) -> str:
-    """The stratum and the gaps of some rows, in words that go on."""
-    told = [f"{name} {records[name][int(rows[0])].as_py()!r}" for name in records.strata]
-    told += [f"a gap in {listed(gaps)}"] if gaps else []
-    return f" with {', '.join(told)}" if told else ""
-
-
-def _refuse_given(records: RecordSet, names: Sequence[str]) -> None:
-    for name in names:
-        records[name]  # refuses what is not there
-        if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-            raise ParameterError(
-                f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                hint="Take it out of given=.",
-            )
 
 
 def _refuse_beyond(name: str, column: ExactColumn, way: Landing, drawn: Floats) -> None:

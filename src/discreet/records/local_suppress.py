@@ -159,6 +159,11 @@ class LocalSuppress(RecordMethod):
         goes = self._together(records, names, strata, codes)
         blank, parts = self._blanks(records, strata, problem, free, len(names))
         wide = blank if goes is None else self._spread(records, rule, strata, codes, blank, goes)
+        if goes is not None and goes.shared:
+            dear = replace(problem, prices=goes.of_households(problem.prices, problem.codes, free))
+            blank, _ = self._blanks(records, strata, dear, free, len(names))
+            other = self._spread(records, rule, strata, codes, blank, goes)
+            wide = min((wide, other), key=lambda tried: problem.prices.cost(problem.codes, tried[:, free]))
         more = self._weak_facts(records, rule, codes, strata)
         if goes is not None:
             more["together"] = wide[:, len(names) :].sum(axis=0).tolist()

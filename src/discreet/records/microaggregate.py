@@ -20,7 +20,6 @@ from discreet.parameters import AtLeastOne, Natural, Number
 from discreet.records.exact_columns import FLOAT_LIMIT, ExactColumn
 from discreet.records.microaggregation.grouping import (
     CLUSTERED,
-    SCORES,
     RecordGroups,
     automaton_groups,
     best_runs_of,
@@ -36,6 +35,7 @@ from discreet.records.microaggregation.grouping import (
 from discreet.records.microaggregation.locations import Location, located
 from discreet.records.microaggregation.measured import from_least, loss, standardised, symmetric, widest
 from discreet.records.microaggregation.proving import FoundGroups
+from discreet.records.microaggregation.rows import SCORES
 from discreet.records.microaggregation.steering import GroupMaterial, category_codes, weights_of
 from discreet.records.value_columns import (
     exact_column,
@@ -59,6 +59,7 @@ ONLY_FOR = {
     "gamma": ("v_mdav",),
     "restarts": ("automaton",),
     "clusters": CLUSTERED,
+    "clustering": CLUSTERED,
     "transform": CLUSTERED,
     "distance": ("mdav", "mdav_pairs"),
 }
@@ -111,8 +112,10 @@ class Microaggregate(RecordMethod):
         Of ``"v_mdav"``: a record joins a group that is nearer than so many times its nearest other record.
     restarts
         Random starts of the automaton, of which the best counts.
-    clusters, transform
-        How many clusters there are at most, and whether columns are made symmetric before (``"log"``, ``"box_cox"``).
+    clusters, clustering, transform
+        How many clusters there are at most; whether they lie around ``"means"``, or are normal distributions, of which
+        the criterion of Schwarz chooses number and shape (``"mixture"``); and whether columns are made symmetric before
+        (``"log"``, ``"box_cox"``).
     distance, categories
         ``"gower"`` for MDAV by ranges and categories; ``categories`` are columns that only steer the groups.
 
@@ -164,6 +167,7 @@ class Microaggregate(RecordMethod):
     transform: Literal["none", "log", "box_cox"] = "none"
     distance: Literal["euclidean", "gower"] = "euclidean"
     categories: tuple[str, ...] = ()
+    clustering: Literal["means", "mixture"] = "means"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -287,7 +291,8 @@ class Microaggregate(RecordMethod):
         if self.algorithm in ("mdav", "mdav_pairs"):
             return mdav_groups(points, self.k, self.algorithm == "mdav_pairs")
         if self.algorithm in CLUSTERED:
-            return clustered_groups(points, material.symmetric, self.k, self.algorithm, self.clusters)
+            mixed = self.clustering == "mixture"
+            return clustered_groups(points, material.symmetric, self.k, self.algorithm, self.clusters, mixture=mixed)
         match self.algorithm:
             case "search":
                 return search_groups(points, self.k, self.effort, self.draws, self.seed)
@@ -342,13 +347,24 @@ class Microaggregate(RecordMethod):
         plain = self.record()
         claim, parts = microaggregated_claim(plain, facts), {"records": groups.parts()}
         evidence = Evidence(plain, claim, effort=groups.effort, facts=facts, parts=parts)
-        return RecordOutcome(changed, evidence, (*notes, *_far_notes(self.k, facts["widest"])))
+        same = _equal_notes(names, exact)
+        return RecordOutcome(changed, evidence, (*notes, *same, *_far_notes(self.k, facts["widest"])))
 
 
 def _either(names: Sequence[str]) -> str:
     """Names in quotes, with "or" before the last."""
     quoted = [f'"{name}"' for name in names]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+
+
+def _equal_notes(names: Sequence[str], exact: Sequence[ExactColumn]) -> list[str]:
+    """What to say of columns that are published as they are, because all their values are equal."""
+    known = [column.units[~column.gaps] for column in exact]
+    return [
+        f"Column {name!r} has one value only: it tells no groups apart, and is published as it is."
+        for name, units in zip(names, known, strict=True)
+        if len(units) and units.min() == units.max()
+    ]
 
 
 def _far_notes(k: int, width: float) -> list[str]:

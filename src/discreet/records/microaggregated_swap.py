@@ -228,7 +228,7 @@ class MicroaggregatedSwap(Keyed, RecordMethod):
                 "weights may work values of small cells out."
             )
         if column.gaps.any():
-            notes.append(f"{counted(int(column.gaps.sum()), 'field')} of {name!r} are empty and stayed so.")
+            notes.append(f"{counted(int(column.gaps.sum()), f'field of {name!r}', 'are')} empty and stayed so.")
         return notes
 
     def _masked(

@@ -92,14 +92,31 @@ class RankSwap(Keyed, RecordMethod):
             changed[name] = taken(records[name], partner)
         facts: dict[str, Any] = {"columns": list(names), "strata": list(records.strata), "insecure": key.insecure}
         facts["kept"] = [unchanged(records[name], changed[name]) for name in names]
-        if all(kept == len(records) for kept in facts["kept"]):
+        still = [name for name, kept in zip(names, facts["kept"], strict=True) if kept == len(records)]
+        if still:
             raise ProtectionError(
-                f"No value of {listed(names)} changed: no ranks were close enough to be exchanged.",
-                hint="Raise share, or merge strata.",
+                f"No value of {listed(still)} changed: no ranks were close enough to be exchanged, or all values are "
+                "equal.",
+                hint="Raise share, merge strata, or leave the column out.",
             )
         plain = self.record()
         evidence = Evidence(plain, rank_swapped_claim(plain, facts), facts=facts, parts={"records": partners})
-        return RecordOutcome(changed, evidence)
+        return RecordOutcome(changed, evidence, self._small_strata(kinds, gaps))
+
+    def _small_strata(self, kinds: Sequence[Ints], gaps: Sequence[Bools]) -> tuple[str, ...]:
+        """What to say of strata in which no rank is in reach of another."""
+        looked_at = gaps[:1] if self.joint else gaps
+        still = sum(any(self._reach(int((~empty[rows]).sum())) == 0 for empty in looked_at) for rows in kinds)
+        if not still:
+            return ()
+        return (
+            f"In {still} of {len(kinds)} strata no rank of some column is within reach of another, and its values "
+            "stayed: raise share, or merge strata.",
+        )
+
+    def _reach(self, many: int) -> int:
+        """How many ranks a value may go, among so many."""
+        return int(Fraction(str(self.share)) * many)
 
     def _refuse_gaps(self, names: Sequence[str], gaps: Sequence[Bools]) -> None:
         wrong = [name for name, empty in zip(names, gaps, strict=True) if empty.any()]
@@ -121,7 +138,7 @@ class RankSwap(Keyed, RecordMethod):
         chance = fractions(draws(key.secret, purpose, self.version, records.identity))
         for rows in kinds:
             there = rows[~gaps[rows]] if gaps.any() else rows
-            reach = int(Fraction(str(self.share)) * len(there))
+            reach = self._reach(len(there))
             if reach:
                 order = there[order_of(values[there])]
                 partner[order] = order[paired_ranks(chance[order], reach)]

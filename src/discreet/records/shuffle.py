@@ -18,10 +18,11 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.shuffle import shuffled_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, RecordSet
+from discreet.model.records import RecordSet
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of, ordered_numbers, rows_by_identity, taken, unchanged
-from discreet.records.shuffling import Scores, correlations, dependence, drawn_numbers, scores_of
+from discreet.records.shuffling import Scores, correlations, dependence, drawn_numbers, paired_numbers, scores_of
+from discreet.records.together import refuse_given_roles, refuse_given_twice
 from discreet.records.value_columns import empty_rows, refuse_repeated, value_columns
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Shuffle(Keyed, RecordMethod):
     scale
         ``"rank"`` keeps rank correlations; ``"product_moment"`` correlations of values as they are, for columns that
         are nearly normal.
+    sample
+        ``"normal"`` draws, or a ``"latin_hypercube"`` of normal scores that is paired until ranks correlate as they
+        should; without given columns, and by ranks.
     version
         Version of the draws.
     key_file
@@ -76,19 +80,16 @@ class Shuffle(Keyed, RecordMethod):
     given: tuple[str, ...] = ()
     exact: bool = True
     scale: Literal["rank", "product_moment"] = "rank"
+    sample: Literal["normal", "latin_hypercube"] = "normal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        if len(set(self.given)) < len(self.given):
-            raise ParameterError("given= names a column twice.", hint="Name each once.")
-        self._refuse_both(self.columns)
-
-    def _refuse_both(self, names: Sequence[str]) -> None:
-        both = [name for name in names if name in self.given]
-        if both:
+        refuse_given_twice(self.given, self.columns, "change places")
+        if self.sample == "latin_hypercube" and (self.given or self.scale != "rank"):
             raise ParameterError(
-                f"{listed(both)} would change places and be given, too.", hint="Take it out of columns= or of given=."
+                'sample="latin_hypercube" pairs ranks of the shuffled columns, without given ones.',
+                hint='Leave given= and scale= out, or use sample="normal".',
             )
 
     @property
@@ -100,8 +101,8 @@ class Shuffle(Keyed, RecordMethod):
         """Let values change places."""
         assert key is not None
         names = value_columns(records, self.columns, "Shuffle")
-        self._refuse_both(names)
-        _refuse_given(records, self.given)
+        refuse_given_twice(self.given, names, "change places")
+        refuse_given_roles(records, self.given)
         columns = [_column_of(records, name) for name in (*names, *self.given)]
         _refuse_constant(columns)
         source = np.tile(np.arange(len(records)), (len(names), 1))
@@ -134,7 +135,11 @@ class Shuffle(Keyed, RecordMethod):
         on = dependence(matrix, many)
         self._refuse_explained(names, on.explained)
         noise = np.column_stack([self._normal(key, name, records.identity[rows], told) for name in names])
-        drawn = drawn_numbers(np.column_stack([one.score for one in scores]), noise, on, exact=self.exact)
+        before = np.column_stack([one.score for one in scores])
+        if self.sample == "latin_hypercube":
+            drawn = paired_numbers(before, noise, matrix, exact=self.exact)
+        else:
+            drawn = drawn_numbers(before, noise, on, exact=self.exact)
         places, ranks = [], [one.rank for one in scores]
         for place in range(many):
             there = np.sort(scores[place].order) if len(scores[place].order) < len(rows) else np.arange(len(rows))
@@ -155,7 +160,8 @@ class Shuffle(Keyed, RecordMethod):
         for column in columns:
             content.update(np.where(column.empty, 0, column.values).astype("<f8")[order].tobytes())
         named = [column.name for column in columns]
-        return named, list(self.given), self.exact, self.scale, list(records.strata), content.hexdigest()
+        sample = () if self.sample == "normal" else (self.sample,)
+        return named, list(self.given), self.exact, self.scale, list(records.strata), content.hexdigest(), *sample
 
     def _normal(self, key: Key, name: str, identity: Ints, told: Sequence[Any]) -> Floats:
         from scipy.special import ndtri
@@ -243,16 +249,6 @@ class _Shuffled(NamedTuple):
 
 def _column_of(records: RecordSet, name: str) -> _Column:
     return _Column(name, ordered_numbers(records, name), empty_rows(records, name))
-
-
-def _refuse_given(records: RecordSet, names: Sequence[str]) -> None:
-    for name in names:
-        records[name]  # refuses what is not there
-        if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-            raise ParameterError(
-                f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                hint="Take it out of given=.",
-            )
 
 
 def _refuse_constant(columns: Sequence[_Column]) -> None:

@@ -12,6 +12,8 @@ from discreet.records.ordered_values import order_of
 
 FLOOR = 1e-6
 """Least eigenvalue of a matrix of correlations; matrices of rank correlations need not have positive ones."""
+ROUNDS = 3
+"""How often the aim of a Latin hypercube sample is set right."""
 NOTHING = 1e-12
 """Directions with a smaller share of the largest one are none."""
 
@@ -138,6 +140,31 @@ def drawn_numbers(scores: Floats, noise: Floats, on: Dependence, *, exact: bool)
         noise = np.linalg.solve(np.linalg.cholesky(noise.T @ noise / len(noise)), noise.T).T
     drawn = noise @ np.linalg.cholesky(on.left).T
     return np.asarray(drawn + scores[:, many:] @ on.slope)
+
+
+def paired_numbers(scores: Floats, noise: Floats, wanted: Floats, *, exact: bool) -> Floats:
+    """Numbers as a Latin hypercube sample has them: normal scores in drawn orders, paired so that ranks correlate.
+
+    Iman and Conover (1982). Scores lose what correlation they have by chance and get the wanted one; turning them moves
+    the correlations of their ranks a little, by which the aim is set right, so many rounds. ``scores`` are those of the
+    shuffled columns; the sample is made uncorrelated with them where ``exact`` says so.
+    """
+    from scipy.special import ndtri
+
+    rank = np.argsort(np.argsort(noise, axis=0, kind="stable"), axis=0)
+    straight = ndtri((rank + 1) / (len(noise) + 1))
+    if exact:
+        straight = _without(straight, np.column_stack([np.ones(len(scores)), scores]))
+    straight = straight - straight.mean(axis=0)
+    straight = np.linalg.solve(np.linalg.cholesky(straight.T @ straight / len(noise)), straight.T).T
+    aim = wanted
+    for _ in range(ROUNDS):
+        drawn = straight @ np.linalg.cholesky(_possible(aim)).T
+        rank = np.argsort(np.argsort(drawn, axis=0, kind="stable"), axis=0)
+        reached = 2 * np.sin(np.pi / 6 * np.atleast_2d(np.corrcoef(rank.T)))
+        aim = aim + wanted - reached
+        np.fill_diagonal(aim, 1.0)
+    return np.asarray(straight @ np.linalg.cholesky(_possible(aim)).T)
 
 
 def _without(noise: Floats, columns: Floats) -> Floats:

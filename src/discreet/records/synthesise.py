@@ -17,7 +17,7 @@ from discreet.methods.outcome import RecordOutcome
 from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.synthesis import synthesis_claim
 from discreet.model.evidence import Evidence
-from discreet.model.records import HOUSEHOLD, NEVER_PUBLIC, WEIGHT, RecordSet
+from discreet.model.records import WEIGHT, RecordSet
 from discreet.parameters import Natural, Number
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of
@@ -30,8 +30,9 @@ from discreet.records.synthesis.sequence import (
     households_of,
     refuse_late_rules,
 )
-from discreet.records.synthesis.structural import read_rules, refuse_contradictions
-from discreet.records.value_columns import NO_VALUES, refuse_repeated, stratum_of
+from discreet.records.synthesis.structural import read_rules, refuse_contradictions, refuse_rules_of_few
+from discreet.records.together import refuse_given_roles
+from discreet.records.value_columns import NO_VALUES, refuse_repeated, refuse_without_values, stratum_of
 from discreet.rules.key_counts import codes_of
 
 MODELS = get_args(Model)
@@ -64,7 +65,10 @@ class Synthesise(Keyed, RecordMethod):
         Columns within whose codes models are made apart; the strata of the records where left out.
     rules
         Values that follow from others: ``{"marital": {"age < 15": "single"}}``. Several conditions stand with ``and``
-        between them; the empty text stands for an empty field.
+        between them; the empty text stands for an empty field. Rules that give a value and that fewer than ``min_leaf``
+        records (households, companies) are under are refused: they would publish what these few have.
+    rules_of_few
+        Columns whose rules may do so nevertheless: where everybody knows the value, or it follows from the condition.
     categories
         Columns of numbers that are codes. Those with labels for all values are codes anyway, and so are those of few
         values that at least ``min_leaf`` records share each.
@@ -109,6 +113,7 @@ class Synthesise(Keyed, RecordMethod):
     given: tuple[str, ...] | None = None
     strata: tuple[str, ...] | None = None
     rules: Mapping[str, Any] = field(default_factory=dict)
+    rules_of_few: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     smoothing: Literal["leaf", "column"] = "leaf"
     min_leaf: Annotated[int, Number(least=3)] = 5
@@ -118,7 +123,7 @@ class Synthesise(Keyed, RecordMethod):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_repeated(self.columns)
-        for option in ("order", "given", "strata", "categories"):
+        for option in ("order", "given", "strata", "categories", "rules_of_few"):
             names = getattr(self, option) or ()
             if len(set(names)) < len(names):
                 raise ParameterError(f"{option}= names a column twice.", hint="Name each once.")
@@ -128,6 +133,9 @@ class Synthesise(Keyed, RecordMethod):
         object.__setattr__(self, "models", dict(sorted(self.models.items())))
         rules = read_rules(self.rules)
         object.__setattr__(self, "rules", {name: dict(self.rules[name]) for name in sorted(rules)})
+        for name in self.rules_of_few:
+            if name not in self.rules:
+                raise ParameterError(unknown_name("column", name, list(self.rules), "rules= (rules_of_few)"))
         if self.columns:
             self._refuse_strange(self.columns)
 
@@ -169,8 +177,10 @@ class Synthesise(Keyed, RecordMethod):
         refuse_late_rules(rules, order, records, whole)
         columns = {name: column_of(records, name, self.min_leaf, as_codes=name in self.categories) for name in order}
         models = {name: self._model(column) for name, column in columns.items()}
-        for lines in rules.values():
+        for name, lines in rules.items():
             refuse_contradictions(lines, records)
+            if name not in self.rules_of_few:
+                refuse_rules_of_few(lines, records, self.min_leaf)
         kinds = self._kinds(records, strata)
         if whole and strata and homes is not None and not np.array_equal(kinds, kinds[homes.one][homes.number]):
             raise ParameterError(
@@ -191,12 +201,7 @@ class Synthesise(Keyed, RecordMethod):
     def _columns(self, records: RecordSet, strata: Sequence[str]) -> tuple[str, ...]:
         for name in (*self.columns, *strata):
             records[name]  # refuses what is not there
-        for name in self.columns:
-            if records.about(name).role in NO_VALUES:
-                raise ParameterError(
-                    f"Column {name!r} is a {records.about(name).role}, and holds no values that may change.",
-                    hint="Leave it out.",
-                )
+        refuse_without_values(records, self.columns)
         kept = (*strata, *(self.given or ()))
         free = [name for name in records.names if records.about(name).role not in NO_VALUES and name not in kept]
         names = self.columns or tuple(free)
@@ -207,13 +212,7 @@ class Synthesise(Keyed, RecordMethod):
     def _given(self, records: RecordSet, names: Sequence[str]) -> list[str]:
         if self.given is None:
             return [n for n in records.names if n not in names and records.about(n).role not in NO_VALUES]
-        for name in self.given:
-            records[name]  # refuses what is not there
-            if records.about(name).role in (*NEVER_PUBLIC, HOUSEHOLD):
-                raise ParameterError(
-                    f"Column {name!r} is of the role {records.about(name).role!r}: no value depends on it.",
-                    hint="Take it out of given=.",
-                )
+        refuse_given_roles(records, self.given)
         return list(self.given)
 
     def _model(self, column: SynthesisColumn) -> Model:

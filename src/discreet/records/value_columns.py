@@ -34,6 +34,12 @@ def value_columns(records: RecordSet, named: tuple[str, ...], method: str) -> tu
             f"{method} needs to know which columns it is about.",
             hint=f"Give {method}([...]), or Microdata(numeric=[...]).",
         )
+    refuse_without_values(records, names)
+    return names
+
+
+def refuse_without_values(records: RecordSet, names: Sequence[str]) -> None:
+    """Refuse columns that are not there, and those that hold no values of anybody."""
     for name in names:
         records[name]  # refuses what is not there
         if records.about(name).role in NO_VALUES:
@@ -41,7 +47,6 @@ def value_columns(records: RecordSet, named: tuple[str, ...], method: str) -> tu
                 f"Column {name!r} is a {records.about(name).role}, and holds no values that may change.",
                 hint="Leave it out.",
             )
-    return names
 
 
 def empty_rows(records: RecordSet, name: str) -> Bools:

@@ -106,8 +106,7 @@ def _equal(values: Floats) -> list[SumFound]:
 
 def top_codes(hierarchy: Hierarchy) -> Ints:
     """Codes that are parts of no other; more than one where there is no total."""
-    parts = {code for grouping in hierarchy.groupings for code, _ in grouping.parts}
-    return np.array([i for i, code in enumerate(hierarchy.codes) if code not in parts], np.int64)
+    return hierarchy.tops
 
 
 def _holds(values: Floats, parent: int, parts: Ints, near: float) -> int:

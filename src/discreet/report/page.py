@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +50,18 @@ def standing_alone(drawing: str) -> bytes:
 
 def _environment() -> Environment:
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        import jinja2
     except ImportError:
         raise missing_extra("jinja2", "report", PURPOSE) from None
-    environment = Environment(
+    return _with_templates(jinja2.Environment)
+
+
+@cache
+def _with_templates(kind: type[Environment]) -> Environment:
+    """Made once, because it keeps the templates that it has read, which take longer than most pages."""
+    from jinja2 import PackageLoader, StrictUndefined
+
+    environment = kind(
         loader=PackageLoader("discreet.report"),
         autoescape=True,
         undefined=StrictUndefined,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
-from discreet.solve.program import started
+from discreet.solve.program import equations_model, started
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -222,20 +222,11 @@ class _RoomSearch:
         return np.concatenate((np.maximum(net, 0.0), np.maximum(-net, 0.0))), price
 
     def _model(self, lower: Floats, upper: Floats) -> Any:
-        import highspy
         from scipy.sparse import csc_array, hstack
 
         both = hstack([self.matrix, -self.matrix])
-        matrix = csc_array(hstack([both, both]))
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = matrix.shape
-        model.col_cost_ = np.concatenate((np.zeros(2 * self.size), self.weight))
-        model.col_lower_, model.col_upper_ = lower, upper
-        model.row_lower_ = model.row_upper_ = np.zeros(matrix.shape[0])
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
-        model.a_matrix_.value_ = matrix.data.astype(np.float64)
-        return started(model)
+        cost = np.concatenate((np.zeros(2 * self.size), self.weight))
+        return started(equations_model(csc_array(hstack([both, both])), lower, upper, cost=cost))
 
     # ---- all needs: the cheapest room that keeps the cuts ----------------------------------------------------
 

@@ -21,17 +21,24 @@ LISTEN = 0.25
 
 def program(matrix: csc_array, lower: Floats, upper: Floats, **options: Any) -> Any:
     """A HiGHS model of ``matrix @ x == 0`` with bounds on x and no objective yet; one thread, silent, deterministic."""
+    return started(equations_model(matrix, lower, upper), **options)
+
+
+def equations_model(
+    matrix: csc_array, lower: Floats, upper: Floats, right: Floats | None = None, cost: Floats | None = None
+) -> Any:
+    """The model of ``matrix @ x == right`` (or 0) with bounds on x, before a solver takes it in."""
     import highspy
 
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
-    model.col_cost_ = np.zeros(matrix.shape[1])
+    model.col_cost_ = np.zeros(matrix.shape[1]) if cost is None else cost
     model.col_lower_, model.col_upper_ = lower, upper
-    model.row_lower_ = model.row_upper_ = np.zeros(matrix.shape[0])
+    model.row_lower_ = model.row_upper_ = np.zeros(matrix.shape[0]) if right is None else right
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
-    return started(model, **options)
+    return model
 
 
 def started(model: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Trust: who says so. Signatures that nobody can renew who does not hold the key."""
+"""Trust: who says so. Signatures that nobody can renew who has not the key; certificates, TLS, signed requests."""
 
 from discreet.trust.signature import PublicKey, SigningKey, make_keys, read_signature
 

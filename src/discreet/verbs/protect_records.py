@@ -21,7 +21,7 @@ from discreet.model.condition import Condition
 from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.evidence import Evidence
 from discreet.model.microdata import Microdata
-from discreet.model.records import NEVER_PUBLIC, RecordSet
+from discreet.model.records import NEVER_PUBLIC, NUMERIC, RecordSet
 from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.progress import steps as in_steps
@@ -87,6 +87,7 @@ def release_of(
     notes: list[str] = list(original.left_out)
     effects = StepEffects(rules, original)
     for method in in_steps("records", methods):
+        _refuse_numbers_gone(method, original, records, done)
         outcome = method.run(records, keys.of(method))
         refuse_hidden(original, outcome.changed)
         refuse_exchanging_twice([step.evidence for step in done], outcome.evidence)
@@ -127,6 +128,26 @@ def release_of(
     log["notes"] = notes
     custodian = RecordCustodian(name, original, tuple(done), order, assessment.rules, log, keep_order, made)
     return Release(custodian.public(), custodian)
+
+
+def _refuse_numbers_gone(
+    method: RecordMethod, original: RecordSet, records: RecordSet, done: Sequence[RecordStep]
+) -> None:
+    """Refuse a step for numbers that an earlier one made codes of, by the names of both."""
+    import pyarrow as pa
+
+    asked = method.numbers or (records.with_role(NUMERIC) if "columns" in vars(method) else ())
+    for name in (name for name in asked if name in original.names):
+        before, now = original[name].type, records[name].type
+        if before == now or not (pa.types.is_string(now) or pa.types.is_dictionary(now)):
+            continue
+        place = max(i for i, step in enumerate(done) if name in step.changed.column_names)
+        first = done[place].evidence.method["method"]
+        raise ParameterError(
+            f"Step {len(done) + 1} ({method.kind}) needs the numbers of {name!r}, and step {place + 1} ({first}) made "
+            "codes of them.",
+            hint="Give the step for numbers first, or leave the column out of it.",
+        )
 
 
 def _refuse_stale_matrices(steps: Sequence[RecordStep]) -> None:

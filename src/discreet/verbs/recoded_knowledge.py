@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.engine.record_set import with_identity
 from discreet.model.arrays import Ints
 from discreet.model.custodian import RecordCustodian, RecordStep
 from discreet.model.records import RecordSet
@@ -24,7 +25,7 @@ def as_recoded(custodian: RecordCustodian) -> RecordSet:
 
     A column that something else was done to before is recoded value by value, as the values that were left were.
     """
-    known = now = custodian.original
+    known = now = with_identity(custodian.original)
     touched: set[str] = set()
     for step in custodian.steps:
         changed = {name: step.changed[name] for name in step.changed.column_names}

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from discreet.attack.record_audit import RecordAudit
 from discreet.engine.any_records import records_of
-from discreet.errors import InputError, ParameterError
+from discreet.errors import InputError, ParameterError, unknown_name
 from discreet.measures.record_risk import RiskQuestion, measure_risk
 from discreet.measures.risk_result import RecordRisk
 from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
-from discreet.model.records import HOUSEHOLD, KEY, SENSITIVE, WEIGHT, RecordSet
+from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, NUMERIC, SENSITIVE, WEIGHT, RecordSet
 from discreet.model.release import Release
-from discreet.verbs.audit_records import audit_records, known_columns
+from discreet.verbs.audit_records import audit_records, audit_two_files, known_columns
 from discreet.watching import watched
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ def risk(
     threshold: float = 0.1,
     fraction: float | None = None,
     attacks: bool = True,
+    original: Microdata | Any = None,
+    numeric: Names | None = None,
+    truth: str | Sequence[int] | None = None,
+    same_order: bool = False,
 ) -> RecordRisk:
     """Who can be recognised in a file of records, by whom, and why.
 
@@ -67,6 +72,17 @@ def risk(
         The share of the population that is in the file, where it has no weights.
     attacks
         Whether a release is linked with its original, too; see :func:`discreet.audit`.
+    original
+        Records that an intruder may have, in original values: the file is linked with them and attacked as a release
+        is. Releases bring their own.
+    numeric
+        Beside ``original``: numbers of which the intruder has original values besides keys; those with that role where
+        left out.
+    truth
+        Beside ``original``: which record is whose. A column of both files, or for each original row that of the file,
+        -1 for none; an identifier by its role where left out. Without any, records are not linked, and that is said.
+    same_order
+        Beside ``original``, in place of ``truth``: row ``i`` of one file is row ``i`` of the other.
 
     Returns
     -------
@@ -81,7 +97,9 @@ def risk(
     >>> found.uniques, found.k, round(found.file.expected, 3)
     (2, 1, 3.0)
     """
-    records, notes = _records(data, weight)
+    _refuse_links(data, original, numeric, truth, same_order)
+    numbers = _names("numeric", numeric, ())
+    records, notes = _records(data, weight, numbers)
     question = RiskQuestion(
         keys=_names("keys", keys, records.with_role(KEY)),
         sensitive=_names("sensitive", sensitive, records.with_role(SENSITIVE)),
@@ -96,6 +114,8 @@ def risk(
     if not isinstance(data, Release):
         _refuse_empty(records, question.keys)
     found = measure_risk(records, question).with_notes(notes)
+    if original is not None:
+        return replace(found, attacks=_linked(original, records, question, numbers, truth, same_order))
     if not isinstance(data, Release):
         return found
     found = replace(found, released=True)
@@ -106,7 +126,33 @@ def risk(
     )
 
 
-def _records(data: Any, weight: str | None) -> tuple[RecordSet, list[str]]:
+def _refuse_links(data: Any, original: Any, numeric: Any, truth: Any, same_order: bool) -> None:
+    if original is not None and isinstance(data, Release):
+        raise ParameterError("A release brings its original along.", hint="Leave original= out.")
+    if original is None and (numeric is not None or truth is not None or same_order):
+        raise ParameterError(
+            "numeric=, truth= and same_order= say how a file is linked with its original.", hint="Give original=, too."
+        )
+
+
+def _linked(
+    original: Any, records: RecordSet, question: RiskQuestion, numbers: Sequence[str], truth: Any, same_order: bool
+) -> RecordAudit:
+    """What an intruder finds again who has the keys and numbers of an original."""
+    before, keys = records_of(original, numbers), question.keys
+    roles = {*keys, *numbers, *before.with_role(KEY, NUMERIC), *records.with_role(NUMERIC)}
+    for name in (*keys, *numbers):
+        if name not in before.names:
+            raise InputError(
+                unknown_name("column", name, before.names, "the original"),
+                hint="Name columns that both files have.",
+            )
+    hidden = {*before.with_role(*NEVER_PUBLIC), *records.with_role(*NEVER_PUBLIC), *question.sensitive}
+    known = [name for name in dict.fromkeys((*before.names, *keys)) if name in roles - hidden]
+    return audit_two_files(before, records, known, sensitive=question.sensitive, truth=truth, same_order=same_order)
+
+
+def _records(data: Any, weight: str | None, numeric: Sequence[str] = ()) -> tuple[RecordSet, list[str]]:
     """The records that are measured, and what to know about them."""
     if isinstance(data, Release):
         if not isinstance(data.custodian, RecordCustodian):
@@ -114,7 +160,7 @@ def _records(data: Any, weight: str | None) -> tuple[RecordSet, list[str]]:
                 "This is a release of tables, and risk is measured of records.", hint="Use ds.audit(release)."
             )
         return data.custodian.released, _taken_for_true(data.custodian)
-    return records_of(data, () if weight is None else (weight,)), []
+    return records_of(data, (*numeric, *(() if weight is None else (weight,)))), []
 
 
 def _taken_for_true(custodian: RecordCustodian) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from discreet.engine.encode import recoded
 from discreet.engine.protocol import engine_of
 from discreet.errors import InputError, ParameterError, counted, unknown_column
-from discreet.files.frames import column_names, column_or_delimiter
+from discreet.files.frames import column_or_delimiter
 from discreet.model.geography import Geography
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -76,9 +76,9 @@ def codes_that_occur(data: Microdata, variable: str) -> list[str]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names = column_names(data.source, data.delimiter)
+    names = engine_of(data).names(data)
     if variable not in names:
-        path = data.source if isinstance(data.source, Path) else None
+        path = data.source if isinstance(data.source, Path) and data.source.is_file() else None
         raise (
             unknown_column(variable, names)
             if path is None

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, overload
 
-from discreet.engine.protocol import columns_of, open_records
+from discreet.engine.protocol import columns_of, engine_of, open_records
 from discreet.errors import InputError, ParameterError, unknown_name
-from discreet.files.frames import column_names, coordinates
+from discreet.files.frames import coordinates
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import EngineName, Microdata
 from discreet.model.spec import TableSpec
@@ -97,8 +97,8 @@ def tabulate(
     specs
         Ready specs instead of ``by`` and ``value``; they make a :class:`~discreet.TableSet`.
     engine
-        ``"memory"``, or ``"duckdb"`` for files larger than memory; what the data say (``Microdata(engine=)``) where
-        left out. Both give the same answer.
+        ``"memory"``, ``"duckdb"`` for files larger than memory, or ``"columns"`` for folders of columns; what the data
+        say (``Microdata(engine=)``) where left out. All give the same answer.
     weight
         Weight column; ``None`` takes the one the data declare, ``False`` none.
     **options
@@ -146,7 +146,7 @@ def as_microdata(data: Any, weight: str | Literal[False] | None, options: dict[s
 def _refuse_unknown_columns(data: Microdata) -> None:
     """Refuse codes for the fields of a column that the records do not have: a misspelt name would go unnoticed."""
     for option, stated in (("missing", data.missing), ("recode", data.recode)):
-        names = column_names(data.source, data.delimiter) if stated else []
+        names = engine_of(data).names(data) if stated else []
         for name in stated:
             if name not in names:
                 raise InputError(
@@ -180,7 +180,7 @@ def _placed(data: Microdata, specs: list[TableSpec]) -> tuple[Microdata, list[Ta
     import pyarrow as pa
 
     variables = {v for spec in specs for v in spec.variables if v not in found}
-    names = column_names(data.source, data.delimiter)
+    names = engine_of(data).names(data)
     frame = columns_of(data, names, text=variables)
     by: dict[str, Hierarchy] = {}
     for variable, where in found.items():

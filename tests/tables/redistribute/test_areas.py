@@ -38,7 +38,7 @@ def valued_map(*places: dict[str, int]) -> ds.Table:
     return ds.tabulate(frame, by={"place": where}, value="sales", contributor="firm").assess()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=4), st.integers(0, 255), st.sampled_from(["suppress", "none"]))
 def test_told_places_are_those_that_are_small_in_every_map_that_fits(counts, member, outliers):
     before = np.array(counts)
@@ -68,7 +68,7 @@ def test_told_places_are_those_that_are_small_in_every_map_that_fits(counts, mem
     assert not told[before == 0].any()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=4), st.integers(0, 15))
 def test_outliers_that_moved_are_told_where_every_map_that_fits_has_them(counts, member):
     before = np.array(counts)

@@ -31,6 +31,7 @@ METHODS: dict[str, Callable[[], ds.AddNoise]] = {
     "coarse": lambda: ds.AddNoise(["x", "y"], 0.2, "exact", decimals=0),
     "cut": lambda: ds.AddNoise(["x", "y"], 2.0, "exact", nonnegative=True),
     "gaps": lambda: ds.AddNoise(["x", "hole"], 0.2, missing="apart"),
+    "anyhow": lambda: ds.AddNoise(["x", "hole"], 0.2, missing="together"),
 }
 
 
@@ -347,3 +348,44 @@ def test_a_column_that_holds_no_values():
     lie = replace(custodian, original=replace(original, info={"x": replace(original.about("x"), role="weight")}))
     messages = [refusal.message for refusal in check_records(lie, lie.public()).refused]
     assert "a column was given noise that holds no values" in messages
+
+
+def test_records_with_gaps_that_moved_otherwise_than_the_key_draws():
+    """A record with a gap, and one without."""
+    refused(lambda f: f.put("x", 0, f.changed["x"][0] + 0.5), "1 value moved otherwise than the key draws", "anyhow")
+    refused(lambda f: f.put("hole", 1, f.changed["hole"][1] + 5), "1 value moved otherwise", "anyhow")
+
+
+def test_noise_by_whole_records_that_was_made_in_another_way():
+    refused(lambda f: f.method.update(missing="apart"), "moved otherwise than the key draws", "anyhow", alone=False)
+    refused(lambda f: f.method.update(missing="together"), "moved otherwise than the key draws", "gaps", alone=False)
+
+    def exact(f: NoiseForgery) -> None:
+        f.method["how"] = "exact"
+        f.facts["moments"] = True
+
+    refused(exact, "how noise was made is not what the method says", "anyhow")
+
+
+def test_noise_by_whole_records_that_is_far_too_large():
+    def forge(f: NoiseForgery) -> None:
+        f.unlock()
+        old = f.old["x"].to_pylist()
+        f.changed["x"] = [round(a + 9 * (b - a), 2) for a, b in zip(old, f.changed["x"], strict=True)]
+        f.tell("x")
+
+    refused(forge, "noise is larger or smaller than chance lets it be", "anyhow")
+
+
+def test_too_few_records_without_a_gap_are_said():
+    forgery = NoiseForgery("anyhow")
+    there = {i for i, value in enumerate(forgery.old["hole"].to_pylist()) if value is not None}
+    few = sorted(there)[:6]
+    gone = [value if i in few else None for i, value in enumerate(forgery.old["hole"].to_pylist())]
+    place = forgery.old.column_names.index("hole")
+    original = replace(forgery.custodian.original, columns=forgery.old.set_column(place, "hole", pa.array(gone)))
+    forgery.custodian, forgery.old = replace(forgery.custodian, original=original), original.columns
+    forgery.changed["hole"] = [v if i in few else None for i, v in enumerate(forgery.changed["hole"])]
+    forgery.tell("hole")
+    found = {refusal.message for refusal in forgery.verdict().refused}
+    assert "too few records have no gap to say how noise goes together" in found

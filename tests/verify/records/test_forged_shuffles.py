@@ -19,6 +19,7 @@ from discreet.verify import Verdict, check_records
 METHODS: dict[str, Callable[[], ds.Shuffle]] = {
     "exact": lambda: ds.Shuffle(["x", "y"], given=["z"]),
     "plain": lambda: ds.Shuffle(["y"], exact=False, scale="product_moment"),
+    "hypercube": lambda: ds.Shuffle(["x", "y"], sample="latin_hypercube"),
 }
 
 

@@ -277,6 +277,38 @@ def test_a_rule_that_does_not_hold():
     refused(of_the_original, "a rule does not hold")
 
 
+def ruled(holders: int, role: str = "") -> ds.Release[RecordCustodian]:
+    """A rule that so many holders of values are under, allowed by name; companies and households of two records."""
+    size = 2 if role else 1
+    rows = 200
+    kings = holders * size
+    home = [i // size for i in range(rows)]
+    rank = np.where(np.arange(rows) < kings, "z", np.random.default_rng(3).choice(["x", "y", "z"], rows))
+    job = np.where(np.arange(rows) < kings, "king", "else")
+    roles = {role or "identifier": "home"}
+    data = ds.Microdata(pa.table({"home": [f"h{i}" for i in home], "job": job, "rank": rank}), **roles)
+    method = ds.Synthesise(
+        ["rank"], given=["job"], rules={"rank": {"job == 'king'": "z"}}, rules_of_few=["rank"], default="sample"
+    )
+    return ds.protect(data, method, key=KEY)
+
+
+@pytest.mark.parametrize("role", ["", "household", "contributor"])
+def test_a_rule_of_few_that_nobody_allowed(role):
+    def forge(f: SynthesisForgery) -> None:
+        f.method["rules_of_few"] = []
+
+    for holders in (1, 4):
+        refused(forge, "a rule gives what few have, and nobody allowed it", made=lambda h=holders: ruled(h, role))
+    enough = SynthesisForgery(lambda: ruled(5, role))
+    forge(enough)
+    assert not enough.verdict().refused
+
+
+def test_rules_of_few_of_a_column_without_rules():
+    refused(lambda f: f.method.update(rules_of_few=["age"]), "rules of few are allowed for columns without rules")
+
+
 def test_members_of_a_household_with_different_values():
     def forge(f: SynthesisForgery) -> None:
         f.changed["tenure"][0] = "own" if f.changed["tenure"][0] == "rent" else "rent"

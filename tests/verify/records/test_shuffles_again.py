@@ -53,6 +53,31 @@ def test_awkward_strata_are_drawn_alike(scale, exact, given):
     assert any("Every place is the one that the secret key draws." in text for text in verdict.proved)
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_latin_hypercubes_in_awkward_strata_are_drawn_alike(exact):
+    data = ds.Microdata(awkward(), numeric=["x", "y"], strata=["area"])
+    release = ds.protect(data, ds.Shuffle(["x", "y"], exact=exact, sample="latin_hypercube"), key=KEY)
+    verdict = release.verify()
+    assert verdict.holds, verdict.refused
+    assert any("Every place is the one that the secret key draws." in text for text in verdict.proved)
+
+
+def test_a_latin_hypercube_that_was_not_drawn():
+    """A true release of normal draws that says it was another sample, and one with given columns."""
+    forgery = ShuffleForgery("exact")
+    forgery.method["sample"] = "latin_hypercube"
+    refused = {refusal.message for refusal in forgery.verdict().refused}
+    assert "a Latin hypercube sample pairs ranks, without given columns" in refused
+    forgery = ShuffleForgery("plain")
+    forgery.method["sample"] = "latin_hypercube"
+    refused = {refusal.message for refusal in forgery.verdict().refused}
+    assert "a Latin hypercube sample pairs ranks, without given columns" in refused
+    forgery = ShuffleForgery("hypercube")
+    assert not forgery.verdict().refused
+    forgery.method["sample"] = "normal"
+    assert any("another value than the key draws" in refusal.message for refusal in forgery.verdict().refused)
+
+
 def test_two_neighbours_that_changed_places():
     forgery = ShuffleForgery("plain")
     areas, values = forgery.old["area"].to_pylist(), forgery.changed["y"]

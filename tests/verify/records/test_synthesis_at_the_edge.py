@@ -37,7 +37,9 @@ def edges() -> ds.Release[RecordCustodian]:
     )
     data = ds.Microdata(table, keys=["kind"], numeric=["room", "tiny", "ruled", "nearly"])
     columns = ["room", "tiny", "ruled", "nearly"]
-    return ds.protect(data, ds.Synthesise(columns, rules={"ruled": {"kind == 'rare'": 5}}), key=KEY)
+    return ds.protect(
+        data, ds.Synthesise(columns, rules={"ruled": {"kind == 'rare'": 5}}, rules_of_few=["ruled"]), key=KEY
+    )
 
 
 refused = partial(refused_of, made=edges)

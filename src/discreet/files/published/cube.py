@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from discreet.model.arrays import Ints
+from discreet.model.arrays import LARGEST, Ints
 from discreet.model.public import PublicTable
 from discreet.model.units import unit_text
 
@@ -46,7 +46,11 @@ def sizes(table: PublicTable) -> list[int]:
 
 def places(table: PublicTable) -> list[int]:
     """Where each cell stands in the cube, the last dimension running fastest."""
-    steps = [prod(sizes(table)[k + 1 :]) for k in range(len(table.variables))]
+    size = sizes(table)
+    steps = [prod(size[k + 1 :]) for k in range(len(size))]
+    if prod(size) <= LARGEST:
+        found: list[int] = (table.codes.astype(np.int64) @ np.array(steps, np.int64)).tolist()
+        return found
     return [sum(c * s for c, s in zip(row, steps, strict=True)) for row in table.codes.tolist()]
 
 
@@ -59,6 +63,8 @@ def dense_rows(table: PublicTable) -> Ints:
 
 def value_texts(table: PublicTable) -> list[str | None]:
     """Values as exact decimal numbers; nothing where none is shown."""
+    if table.decimals == 0 and table.shown.all():
+        return [str(value) for value in table.value.tolist()]
     pairs = zip(table.value.tolist(), table.shown.tolist(), strict=True)
     return [unit_text(value, table.decimals) if shown else None for value, shown in pairs]
 

@@ -14,7 +14,12 @@ from discreet.model.public import PublicTable
 
 
 def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
-    """Write a table as a JSON-stat dataset; numbers keep all their digits, and withheld cells have none.
+    """Write a table as a JSON-stat dataset."""
+    path.write_bytes(jsonstat_text(table, heading))
+
+
+def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
+    """A table as a JSON-stat dataset; numbers keep all their digits, and withheld cells have none.
 
     The status of every cell that is not a plain value stands beside it: ``X`` withheld, ``E`` empty, ``A`` altered
     (then of all).
@@ -24,7 +29,11 @@ def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
     numbers = {place: msgspec.Raw(text.encode()) for place, text in zip(where, texts, strict=True) if text is not None}
     size = sizes(cube)
     dense = prod(size) == len(cube)
-    status = {str(place): letter for place, letter in zip(where, cube.status, strict=True) if letter != "V"}
+    if table.altered:
+        status, used = {}, ["A"]
+    else:
+        status = {str(place): letter for place, letter in zip(where, cube.status, strict=True) if letter != "V"}
+        used = sorted(set(status.values()))
     letters = {"X": WITHHELD, "E": EMPTY, "A": "altered to protect confidentiality"}
     dataset: dict[str, Any] = {
         "version": "2.0",
@@ -40,14 +49,14 @@ def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
             "measure": table.measure or "count",
             "period": table.period,
             "units": heading.units,
-            "status": {"label": {key: letters[key] for key in sorted(set(status.values()))}},
+            "status": {"label": {key: letters[key] for key in used}},
         },
     }
     if heading.source:
         dataset["source"] = heading.source
     if notes(table):
         dataset["note"] = notes(table)
-    path.write_bytes(msgspec.json.encode(dataset) + b"\n")
+    return msgspec.json.encode(dataset) + b"\n"
 
 
 def _by_place(numbers: dict[int, msgspec.Raw]) -> dict[str, msgspec.Raw]:

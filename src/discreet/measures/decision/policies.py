@@ -19,6 +19,7 @@ from discreet.errors import InputError, ParameterError, counted, unknown_name
 from discreet.measures.decision.problem import DecisionProblem
 from discreet.measures.decision.risk import DecisionRisk, problem_risk
 from discreet.measures.decision.sensitivity import Sensitivity, SensitivityLike
+from discreet.model import doors
 from discreet.model.arrays import Bools, Floats, Ints
 
 PolicyClass = Literal["file", "record", "attribute"]
@@ -412,6 +413,19 @@ class RiskCurve:
     k: Ints
     risk: Floats
     largest: Floats
+
+    def image(self) -> str:
+        """Risk and largest loss by how much is disclosed, as an inline ``svg`` element.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = pa.table({"id": [1, 2, 3], "first": ["Mary", "Mary", "John"], "last": ["Ray", "Lee", "Lee"]})
+        >>> problem = ds.measures.decision_problem(people, people, "id")
+        >>> ds.measures.risk_curve(problem).image().startswith("<svg")
+        True
+        """
+        return doors.risk_curve_image(self)
 
 
 def risk_curve(

@@ -13,6 +13,7 @@ from discreet.files.frames import to_frame
 from discreet.measures.decision.agreement import EXACTLY, Match
 from discreet.measures.decision.problem import DecisionProblem, decision_problem
 from discreet.measures.decision.sensitivity import SensitivityLike, sensitivities
+from discreet.model import doors
 from discreet.model.arrays import Bools, Floats, Ints
 
 LITTLE = 1e-9
@@ -106,6 +107,24 @@ class DecisionRisk:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = summary
+
+    def image(self, beside: DecisionRisk | None = None) -> str:
+        """Losses of all records, the largest first, as an inline ``svg`` element.
+
+        Parameters
+        ----------
+        beside
+            The risk of the same records by another dictionary, such as the true one beside an estimate: losses by both
+            stand beside each other, record by record.
+
+        Examples
+        --------
+        >>> import pyarrow as pa, discreet as ds
+        >>> people = pa.table({"id": [1, 2, 3], "first": ["Mary", "Mary", "John"], "last": ["Ray", "Lee", "Lee"]})
+        >>> ds.measures.decision_risk(people, people, "id").image().startswith("<svg")
+        True
+        """
+        return doors.decision_image(self, beside)
 
     def to_frame(self, backend: str = "pyarrow") -> Any:
         """Position, consistent persons, chance, harm and loss of every record, as a data frame."""

@@ -9,18 +9,19 @@ works for tables with billions of cells as long as no part has too many.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
-from discreet.errors import ParameterError, listed, unknown_name
-from discreet.measures.population.cells import SampleCells, numbered_cells
+from discreet.errors import ParameterError, unknown_name
+from discreet.measures.population.cells import SampleCells
 from discreet.measures.population.estimate import PopulationEstimate, without_uniques
 from discreet.measures.population.fit_error import FitError, fit_errors
 from discreet.measures.population.formulas import cell_risk, unique_risk
-from discreet.model.arrays import Floats, Ints
+from discreet.measures.population.key_margins import FitLimits, KeyMargins, KeyPart, KeySet, TooManyCells, fitted_part
+from discreet.model.arrays import Floats
 from discreet.progress import steps
 
 MOST_CELLS = 4_000_000
@@ -28,33 +29,7 @@ MOST_CELLS = 4_000_000
 CYCLES, TOLERANCE = 500, 1e-6
 WORTH_SAYING = 0.01
 """Margins that are off by more than this share are reported."""
-WIDER = 16
-"""While keys join, there may be so many times more cells for a moment."""
-DENSE = 2**22
-"""Shares are looked up in a table of up to so many cells, and by search beyond."""
 Terms = Literal["main", "two-way"] | Sequence[Sequence[str]]
-KeySet = tuple[int, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class KeyPart:
-    """Keys that hang together by terms: the cells that may occur, sorted, and the share of the population in each."""
-
-    keys: KeySet
-    sizes: tuple[int, ...]
-    place: Ints
-    share: Floats
-    gap: float
-
-    def at(self, cells: SampleCells) -> Floats:
-        """The share of each cell of a sample."""
-        asked = numbered_cells([cells.codes[key] for key in self.keys], self.sizes, len(cells.count))
-        many = int(np.prod(self.sizes))
-        if many > DENSE:
-            return self.share[np.searchsorted(self.place, asked)]
-        table = np.zeros(many)
-        table[self.place] = self.share
-        return table[asked]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,9 +119,9 @@ def log_linear(
     LogLinearFit
         The estimates; ``estimate.uniques_bias`` is B1 and ``estimate.matches_bias`` B2 of Skinner and Shlomo (2008).
     """
-    chosen = _sets(cells.names, terms)
-    margins, limits = _KeyMargins(cells), _Limits(most_cells, cycles, tolerance)
-    parts = {keys: _fitted(margins, keys, chosen, limits) for keys in _hanging_together(chosen)}
+    chosen = key_sets(cells.names, terms)
+    margins, limits = KeyMargins(cells), FitLimits(most_cells, cycles, tolerance)
+    parts = {keys: fitted_part(margins, keys, chosen, limits) for keys in _hanging_together(chosen)}
     return _judged(cells, *_candidate(cells, chosen, parts, {keys: part.at(cells) for keys, part in parts.items()}))
 
 
@@ -168,14 +143,14 @@ def choose_log_linear(
     cycles, tolerance
         Fit each model for at most so many cycles, or until margins are met within this share of them.
     """
-    found = list(_searched(cells, _Limits(most_cells, cycles, tolerance)))
+    found = list(_searched(cells, FitLimits(most_cells, cycles, tolerance)))
     best = _closest(found)
     return (_judged(cells, *found[best]), *(_judged(cells, *one) for i, one in enumerate(found) if i != best))
 
 
 def best_log_linear(cells: SampleCells, most_cells: int, cycles: int, tolerance: float) -> LogLinearFit:
     """The first of :func:`choose_log_linear` alone, which is quicker."""
-    found = list(_searched(cells, _Limits(most_cells, cycles, tolerance)))
+    found = list(_searched(cells, FitLimits(most_cells, cycles, tolerance)))
     return _judged(cells, *found[_closest(found)])
 
 
@@ -186,11 +161,11 @@ def _closest(found: Sequence[_Candidate]) -> int:
     return min(range(len(found)), key=lambda place: abs(found[place][-1].standardised))
 
 
-def _searched(cells: SampleCells, limits: _Limits) -> Iterator[_Candidate]:
+def _searched(cells: SampleCells, limits: FitLimits) -> Iterator[_Candidate]:
     """Models with one more pair of keys each."""
     chosen: list[KeySet] = [(key,) for key in range(len(cells.names))]
-    margins = _KeyMargins(cells)
-    parts = {keys: _fitted(margins, keys, chosen, limits) for keys in chosen}
+    margins = KeyMargins(cells)
+    parts = {keys: fitted_part(margins, keys, chosen, limits) for keys in chosen}
     shares = {keys: part.at(cells) for keys, part in parts.items()}
     found = _candidate(cells, chosen, parts, shares)
     yield found
@@ -200,8 +175,8 @@ def _searched(cells: SampleCells, limits: _Limits) -> Iterator[_Candidate]:
         wider = _maximal([*chosen, pair])
         joined = next(keys for keys in _hanging_together(wider) if set(pair) <= set(keys))
         try:
-            part = _fitted(margins, joined, wider, limits)
-        except _TooLarge:
+            part = fitted_part(margins, joined, wider, limits)
+        except TooManyCells:
             continue
         chosen = wider
         parts = {keys: one for keys, one in parts.items() if not set(keys) <= set(joined)} | {joined: part}
@@ -222,10 +197,18 @@ def _candidate(
 def _judged(
     cells: SampleCells, chosen: Sequence[KeySet], parts: tuple[KeyPart, ...], mean: Floats, error: FitError
 ) -> LogLinearFit:
+    return judged_fit(
+        cells, f"log-linear, {term_words(cells.names, chosen)}", chosen, mean, error, max(p.gap for p in parts)
+    )
+
+
+def judged_fit(
+    cells: SampleCells, name: str, chosen: Sequence[KeySet], mean: Floats, error: FitError, gap: float
+) -> LogLinearFit:
+    """The estimates that follow from the expected population count of each cell of a sample."""
     alone = cells.alone
     fraction = cells.fractions[alone] if cells.weighted else np.full(cells.uniques, cells.fraction)
     risk = unique_risk(mean[alone] * fraction, 0.0, fraction)
-    name = f"log-linear, {_words(cells.names, chosen)}"
     names = tuple(tuple(cells.names[key] for key in keys) for keys in chosen)
     if not cells.uniques:
         return LogLinearFit(names, without_uniques(name, cells.records), mean, risk.match, error)
@@ -238,7 +221,7 @@ def _judged(
         *risk.deviations(),
         error.uniques,
         error.matches,
-        notes=tuple(_notes(error, max(part.gap for part in parts))),
+        notes=tuple(_notes(error, gap)),
     )
     return LogLinearFit(names, estimate, mean, risk.match, error)
 
@@ -255,7 +238,8 @@ def _notes(error: FitError, gap: float) -> Iterator[str]:
 # ---- terms -----------------------------------------------------------------------------------------------------
 
 
-def _words(names: Sequence[str], chosen: Sequence[KeySet]) -> str:
+def term_words(names: Sequence[str], chosen: Sequence[KeySet]) -> str:
+    """The terms of a model in words."""
     if all(len(keys) == 1 for keys in chosen):
         return "main effects"
     if len(names) > 2 and sorted(chosen) == list(combinations(range(len(names)), 2)):
@@ -263,7 +247,7 @@ def _words(names: Sequence[str], chosen: Sequence[KeySet]) -> str:
     return " + ".join("×".join(names[key] for key in keys) for keys in chosen if len(keys) > 1)
 
 
-def _sets(names: Sequence[str], terms: Terms) -> list[KeySet]:
+def key_sets(names: Sequence[str], terms: Terms) -> list[KeySet]:
     """Terms as sets of keys, none within another; every key is in one."""
     alone: list[KeySet] = [(key,) for key in range(len(names))]
     if terms == "main":
@@ -298,7 +282,7 @@ def _hanging_together(sets: Sequence[KeySet]) -> list[KeySet]:
     return sorted(tuple(sorted(part)) for part in parts)
 
 
-def _by_dependence(margins: _KeyMargins) -> list[KeySet]:
+def _by_dependence(margins: KeyMargins) -> list[KeySet]:
     """Pairs of keys, those first that tell most of each other: by deviance from independence over its degrees."""
     found = []
     for one, other in combinations(range(len(margins.cells.names)), 2):
@@ -308,110 +292,3 @@ def _by_dependence(margins: _KeyMargins) -> list[KeySet]:
         deviance = float(share @ np.log(share / expected))
         found.append((-deviance / max(1, (rows - 1) * (columns - 1)), (one, other)))
     return [pair for _, pair in sorted(found)]
-
-
-# ---- fitting ----------------------------------------------------------------------------------------------------
-
-
-class _TooLarge(ParameterError):
-    """A part of the keys has too many cells."""
-
-
-@dataclass(frozen=True, eq=False)
-class _KeyMargins:
-    """Tables of sets of keys, each counted once: the places that occur, sorted, and their shares."""
-
-    cells: SampleCells
-    known: dict[KeySet, tuple[Ints, Floats]] = field(default_factory=dict)
-
-    def of(self, keys: KeySet) -> tuple[Ints, Floats]:
-        if keys not in self.known:
-            self.known[keys] = self._counted(keys)
-        return self.known[keys]
-
-    def shape(self, keys: KeySet) -> tuple[int, ...]:
-        return tuple(self.cells.sizes[key] for key in keys)
-
-    def _counted(self, keys: KeySet) -> tuple[Ints, Floats]:
-        cells = self.cells
-        mass = cells.population if cells.weighted else cells.count
-        own = numbered_cells([cells.codes[key] for key in keys], self.shape(keys), len(cells.count))
-        many = float(np.prod([float(size) for size in self.shape(keys)]))
-        if many <= DENSE:
-            sums = np.bincount(own, mass, int(many))
-            there = np.flatnonzero(sums)
-            return there, sums[there] / sums.sum()
-        there, inverse = np.unique(own, return_inverse=True)
-        return there, np.bincount(inverse, mass) / float(mass.sum())
-
-
-@dataclass(frozen=True)
-class _Limits:
-    """When to give up fitting."""
-
-    most_cells: int
-    cycles: int
-    tolerance: float
-
-    def refusal(self, names: Sequence[str], keys: KeySet) -> _TooLarge:
-        what = f"Terms that join {listed(names[key] for key in keys)} have more than {self.most_cells:,} cells."
-        return _TooLarge(what, hint="Name fewer terms, make keys coarser, or raise most_cells=.")
-
-
-def _fitted(margins: _KeyMargins, keys: KeySet, chosen: Sequence[KeySet], limits: _Limits) -> KeyPart:
-    """Fit keys that hang together to the tables of their terms."""
-    from discreet.solve.proportional import fit_by_place
-
-    cells, sizes = margins.cells, margins.shape(keys)
-    within = [term for term in chosen if set(term) <= set(keys)]
-    if np.prod([float(size) for size in sizes]) >= 2**62:
-        raise limits.refusal(cells.names, keys)
-    if len(within) == 1:
-        place, share = margins.of(keys)
-        if len(keys) > 1 and len(place) > limits.most_cells:
-            raise limits.refusal(cells.names, keys)
-        return KeyPart(keys, sizes, place, share, 0.0)
-    codes = _allowed(margins, keys, within, limits)
-    many = len(codes[keys[0]])
-    places = np.zeros((len(within), many), np.int32)
-    targets = []
-    for row, term in enumerate(within):
-        there, share = margins.of(term)
-        targets.append(share)
-        places[row] = np.searchsorted(there, numbered_cells([codes[key] for key in term], margins.shape(term), many))
-    first = np.concatenate(([0], np.cumsum([len(target) for target in targets]))).astype(np.int64)
-    share = np.full(many, 1 / many)
-    _, gap = fit_by_place(places, first, np.concatenate(targets), share, limits.cycles, limits.tolerance)
-    # cells were made in the order of their places
-    return KeyPart(keys, sizes, numbered_cells([codes[key] for key in keys], sizes, many), share, gap)
-
-
-def _allowed(margins: _KeyMargins, keys: KeySet, within: Sequence[KeySet], limits: _Limits) -> dict[int, Ints]:
-    """Codes of all cells of which every term occurs in the sample, key by key."""
-    cells = margins.cells
-    codes: dict[int, Ints] = {keys[0]: np.arange(cells.sizes[keys[0]], dtype=np.int64)}
-    for key in keys[1:]:
-        many, size = len(codes[keys[0]]), cells.sizes[key]
-        if many * size > WIDER * limits.most_cells:
-            raise limits.refusal(cells.names, keys)
-        codes = {one: np.repeat(column, size) for one, column in codes.items()}
-        codes[key] = np.tile(np.arange(size, dtype=np.int64), many)
-        for term in within:
-            asked = tuple(one for one in term if one in codes)
-            if key in asked and len(asked) > 1:
-                codes = _occurring(margins, codes, asked)
-        if len(codes[key]) > limits.most_cells:
-            raise limits.refusal(cells.names, keys)
-    return codes
-
-
-def _occurring(margins: _KeyMargins, codes: dict[int, Ints], asked: KeySet) -> dict[int, Ints]:
-    """The cells whose codes of some keys occur in the sample."""
-    there, _ = margins.of(asked)
-    shape = margins.shape(asked)
-    place = numbered_cells([codes[key] for key in asked], shape, len(codes[asked[0]]))
-    if len(there) == np.prod(shape):
-        return codes
-    at = np.minimum(np.searchsorted(there, place), len(there) - 1)
-    kept = there[at] == place
-    return {key: column[kept] for key, column in codes.items()}

@@ -80,7 +80,8 @@ def added_noise_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Cl
     )
     within = f" within {', '.join(facts['strata'])}" if facts["strata"] else ""
     done = HOW[how].format(share=f"{method['amount']:.6g}", columns=listed(facts["columns"]), flagged=flagged)
-    words = [f"Done as stated{within}: {done}."]
+    by = " by the covariances of the records without a gap" if method["missing"] == "together" else ""
+    words = [f"Done as stated{within}: {done}{by}."]
     if facts["moments"]:
         words.append(
             f"To the rounding of the values, {KEPT[how]}; sums are the nearest to those of before that the decimals "

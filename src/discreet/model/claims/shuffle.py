@@ -27,10 +27,11 @@ def shuffled_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Claim
     what = "rank correlations" if method["scale"] == "rank" else "correlations"
     on = f", and on {listed(given)}," if given else ""
     beyond = " beyond these" if given else ""
+    drawn = "of a Latin hypercube sample" if method["sample"] == "latin_hypercube" else "that were drawn"
     exactly = "are uncorrelated with the values before" if method["exact"] else "know nothing of the values before"
     statement = (
-        f"Done as stated: values of {listed(facts['columns'])} changed places{within} in the order of numbers that "
-        f"were drawn to depend on each other{on} by the {what} of the columns, and {exactly}{beyond}. Every value "
+        f"Done as stated: values of {listed(facts['columns'])} changed places{within} in the order of numbers {drawn} "
+        f"to depend on each other{on} by the {what} of the columns, and {exactly}{beyond}. Every value "
         "stands as often as before; empty fields stayed, and nothing else changed."
     )
     explained = (GIVEN.format(listed(given), max(facts["explained"])),) if given else ()

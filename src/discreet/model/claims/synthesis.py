@@ -16,6 +16,9 @@ RARE_CODES = "codes that few records have: they may be released, and show that s
 KEPT = (
     "readers who find somebody by {}, which stayed: synthesised values of that record were drawn for a record like it"
 )
+RULES_OF_FEW = (
+    "rules of {}, which may give what fewer than {} {} have: whoever knows that somebody is under one knows the value"
+)
 WEIGHTS = "that weights stayed as they were, and who stands for how many may be known"
 HOLDERS = {"record": "records", "household": "households", "contributor": "contributors"}
 """Whose values are counted."""
@@ -43,6 +46,9 @@ def synthesis_claim(method: Mapping[str, Any], facts: Mapping[str, Any]) -> Clai
     left_out = [NOT_SAFE, *([RARE_CODES] if codes else []), *_chance(method, facts)]
     if facts["given"]:
         left_out.append(KEPT.format(listed(facts["given"])))
+    if method["rules_of_few"]:
+        named = listed(method["rules_of_few"])
+        left_out.append(RULES_OF_FEW.format(named, method["min_leaf"], HOLDERS[facts["holder"]]))
     left_out += [words for flag, words in ((facts["weighted"], WEIGHTS), (facts["homes"], HOMES)) if flag]
     return Claim("synthesise", statement, (), (*left_out, *((INSECURE,) if facts["insecure"] else ())))
 

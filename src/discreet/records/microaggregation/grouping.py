@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +9,12 @@ from numpy.typing import NDArray
 
 from discreet.model.arrays import Floats, Ints
 from discreet.progress import checkpoint
+from discreet.records.microaggregation.clusters import clustered
 from discreet.records.microaggregation.covering import GroupPrices
-from discreet.records.microaggregation.robust import clustered, robust_scores, robustly_scaled
+from discreet.records.microaggregation.robust import robustly_scaled
+from discreet.records.microaggregation.rows import SCORES, in_blocks
 
 MOST_PASSES = 200
-MOST_PROJECTED = 200_000_000
-"""Directions times records of projection pursuit; in larger files only some records give a direction."""
 SMALL = 5_000
 """Up to so many records, more neighbours are looked at."""
 
@@ -81,60 +80,7 @@ def best_runs_of(points: Floats, k: int) -> RecordGroups:
 
 def blocks(score: NDArray[Any], k: int) -> RecordGroups:
     """Groups of ``k`` in the order of a score; the last one takes who is left."""
-    order = np.argsort(score, kind="stable")
-    group = np.empty(len(order), np.int64)
-    group[order] = np.minimum(np.arange(len(order)) // k, max(len(order) // k - 1, 0))
-    return RecordGroups(group, {})
-
-
-def principal_scores(points: Floats) -> Floats:
-    """Scores on the first principal component; the largest weight of a column is positive."""
-    centred = points - points.mean(axis=0)
-    _, _, axes = np.linalg.svd(np.atleast_2d(centred.T @ centred))
-    first = axes[0]
-    return np.asarray(centred @ (first * np.sign(first[np.argmax(np.abs(first))])))
-
-
-def pursued_scores(points: Floats) -> Floats:
-    """Scores in the direction, from the middle to a record, in which the median deviation of all records is largest.
-
-    Projection pursuit (Croux and Ruiz-Gazen 1996): outliers do not turn it.
-    """
-    middle = np.median(points, axis=0)
-    away = points - middle
-    length = np.sqrt((away**2).sum(axis=1))
-    best, chosen = -1.0, np.zeros(points.shape[1])
-    candidates = np.flatnonzero(length > 0)
-    few = max(MOST_PROJECTED // len(points), 200)
-    if len(candidates) > few:  # records come in an order of their own, so that every part of it has its share
-        candidates = candidates[np.linspace(0, len(candidates) - 1, few).astype(np.int64)]
-    for record in candidates:
-        direction = away[record] / length[record]
-        along = points @ direction
-        spread = float(np.median(np.abs(along - np.median(along))))
-        if spread > best:
-            best, chosen = spread, direction
-    return np.asarray(points @ chosen)
-
-
-def row_order(points: Floats) -> Floats:
-    """Records as they come."""
-    return np.arange(len(points), dtype=np.float64)
-
-
-def sum_of_scores(points: Floats) -> Floats:
-    """The sum of standardised values."""
-    return np.asarray(points.sum(axis=1))
-
-
-SCORES: dict[str, Callable[[Floats], Floats]] = {
-    "simple": row_order,
-    "sum": sum_of_scores,
-    "pca": principal_scores,
-    "pppca": pursued_scores,
-    "mcdpca": robust_scores,
-}
-"""What records are put in a row by, for algorithms that cut a row into blocks."""
+    return RecordGroups(in_blocks(score, k), {})
 
 
 IN_CLUSTERS = {"clustpca": "pca", "clustpppca": "pppca", "clustmcdpca": "mcdpca"}
@@ -163,10 +109,12 @@ def gower_groups(points: Floats, codes: Ints, k: int, pairs: bool) -> RecordGrou
     return RecordGroups(renumbered(gower_mdav(np.ascontiguousarray(scaled), codes, k, pairs)), {})
 
 
-def clustered_groups(points: Floats, steering: Floats, k: int, algorithm: str, clusters: int) -> RecordGroups:
+def clustered_groups(
+    points: Floats, steering: Floats, k: int, algorithm: str, clusters: int, *, mixture: bool = False
+) -> RecordGroups:
     """Blocks within clusters, in the order of a score, or of the column that sets the cluster apart most."""
     least = max(k, 2 * points.shape[1] + 1) if algorithm == "clustmcdpca" else k
-    found = clustered(steering, clusters, least)
+    found = clustered(steering, clusters, least, mixture=mixture)
     group, made = np.empty(len(points), np.int64), 0
     for number in range(int(found.cluster.max()) + 1):
         rows = np.flatnonzero(found.cluster == number)

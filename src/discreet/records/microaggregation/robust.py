@@ -1,4 +1,4 @@
-"""Middles and covariances that outliers do not move, directions made of them, and clusters."""
+"""Middles and covariances that outliers do not move, and directions made of them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _settled(points: Floats, chosen: Ints, half: int) -> tuple[float, RobustMome
     return size, moments
 
 
-def _without_sums(points: Floats) -> Floats:
+def without_sums(points: Floats) -> Floats:
     """Records along the axes in which they vary: columns that follow from others, or never vary, add none."""
     centred = points - points.mean(axis=0)
     values, axes = np.linalg.eigh(centred.T @ centred / len(points))
@@ -94,7 +94,7 @@ def _without_sums(points: Floats) -> Floats:
 
 def robust_scores(points: Floats) -> Floats:
     """Scores on the first principal component of the robust covariance; they grow with the sum of all columns."""
-    varying = _without_sums(points)
+    varying = without_sums(points)
     if not varying.shape[1]:
         return np.zeros(len(points))
     moments = least_determinant(varying)
@@ -104,55 +104,9 @@ def robust_scores(points: Floats) -> Floats:
 
 def robustly_scaled(points: Floats) -> Floats:
     """Points among which distances are those of Mahalanobis by the robust covariance."""
-    varying = _without_sums(points)
+    varying = without_sums(points)
     if not varying.shape[1]:
         return points
     moments = least_determinant(varying)
     lower = np.linalg.cholesky(moments.scatter)
     return np.ascontiguousarray(np.linalg.solve(lower, (varying - moments.middle).T).T)
-
-
-class RecordClusters(NamedTuple):
-    """The cluster of every record, and how many were too small and joined another one."""
-
-    cluster: Ints
-    joined: int
-
-
-def clustered(points: Floats, many: int, k: int) -> RecordClusters:
-    """Clusters around means, of at least ``k`` records each.
-
-    They start as equal parts of the row by the first principal component, so that nothing is drawn. A cluster that is
-    too small joins the one whose middle is nearest.
-    """
-    from discreet.records.microaggregation.grouping import blocks, principal_scores
-
-    many = min(many, len(points) // k)
-    if many <= 1:
-        return RecordClusters(np.zeros(len(points), np.int64), 0)
-    cluster = blocks(principal_scores(points), len(points) // many).group
-    for _ in range(MOST_STEPS):
-        middles, numbers = _middles(points, cluster)
-        away = np.stack([((points - middle) ** 2).sum(axis=1) for middle in middles], axis=1)
-        new = numbers[np.argmin(away, axis=1)]
-        if np.array_equal(new, cluster):
-            break
-        cluster = new
-    joined = 0
-    while True:
-        numbers, size = np.unique(cluster, return_counts=True)
-        if len(numbers) == 1 or size.min() >= k:
-            return RecordClusters(np.unique(cluster, return_inverse=True)[1].ravel().astype(np.int64), joined)
-        middles, numbers = _middles(points, cluster)
-        small = int(np.argmin(size))
-        away = ((middles - middles[small]) ** 2).sum(axis=1)
-        away[small] = np.inf
-        cluster = np.where(cluster == numbers[small], numbers[np.argmin(away)], cluster)
-        joined += 1
-
-
-def _middles(points: Floats, cluster: Ints) -> tuple[Floats, Ints]:
-    numbers, place = np.unique(cluster, return_inverse=True)
-    size = np.bincount(place.ravel())
-    sums = np.stack([np.bincount(place.ravel(), column) for column in points.T], axis=1)
-    return sums / size[:, None], numbers

@@ -12,6 +12,7 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.model.arrays import Bools, Ints
 from discreet.model.condition import Condition, conditions_in
 from discreet.model.records import RecordSet
+from discreet.records.synthesis.columns import holders_of
 from discreet.records.value_columns import empty_rows
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ def under_rules(rules: Sequence[StructuralRule], records: RecordSet) -> Ints:
     """
     found = np.full(len(records), -1, np.int64)
     for number, rule in enumerate(rules):
-        holds = np.ones(len(records), np.bool_)
-        for condition in rule.conditions:
-            holds &= condition_holds(condition, records)
+        holds = rule_holds(rule, records)
         for other in np.unique(found[holds & (found >= 0)]).tolist():
             if rules[other].value != rule.value:
                 both = int((holds & (found == other)).sum())
@@ -80,10 +79,7 @@ def under_rules(rules: Sequence[StructuralRule], records: RecordSet) -> Ints:
 def refuse_contradictions(rules: Sequence[StructuralRule], records: RecordSet) -> None:
     """Refuse rules that the records do not keep, and values that a column cannot hold."""
     for rule in rules:
-        wanted = rule_value(records, rule)
-        holds = np.ones(len(records), np.bool_)
-        for condition in rule.conditions:
-            holds &= condition_holds(condition, records)
+        wanted, holds = rule_value(records, rule), rule_holds(rule, records)
         wrong = int((holds & ~_equals(records[rule.column], wanted)).sum())
         if wrong:
             raise InputError(
@@ -91,6 +87,34 @@ def refuse_contradictions(rules: Sequence[StructuralRule], records: RecordSet) -
                 f"{int(holds.sum()):,} that it is about.",
                 hint="Correct the rule, or the records.",
             )
+
+
+def refuse_rules_of_few(rules: Sequence[StructuralRule], records: RecordSet, least: int) -> None:
+    """Refuse rules that tell what fewer than ``least`` holders of values have.
+
+    A rule is kept by the records it is about, and its value stands in every released record that it is about: whoever
+    knows that somebody is one of the few knows the value. One that is about nobody tells nothing of anybody, and an
+    empty field is no value.
+    """
+    holders = holders_of(records)
+    for rule in rules:
+        many = len(np.unique(holders.number[rule_holds(rule, records)]))
+        if rule.value is not None and 0 < many < least:
+            few = f"fewer than {counted(least, holders.role, 'are')}"
+            raise ProtectionError(
+                f"The rule {rule.text!r} gives {rule.column!r} a value, and {few} under it: it would publish what "
+                "these few have.",
+                hint="Write a rule that is about more of them, or leave it out. Where everybody knows the value "
+                f"anyway, say so by name: rules_of_few=[{rule.column!r}].",
+            )
+
+
+def rule_holds(rule: StructuralRule, records: RecordSet) -> Bools:
+    """The records that a rule is about."""
+    holds = np.ones(len(records), np.bool_)
+    for condition in rule.conditions:
+        holds &= condition_holds(condition, records)
+    return holds
 
 
 def rule_value(records: RecordSet, rule: StructuralRule) -> pa.Scalar:

@@ -29,7 +29,6 @@ from discreet.tables.engines.singletons import NO_PAIRS, Pairs, pairs_in_relatio
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-SINGLETONS = ("any", "sums", "none")
 DRAWS = 20250401
 """Random alternatives are drawn with this seed: the pattern does not depend on it, except by a vanishing chance."""
 

@@ -21,10 +21,6 @@ from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, singletons, starting_pattern
 from discreet.tables.engines.subtables import Subtables, subtables
 
-VARIANTS = ("hypercube", "hyper0", "hyperseq")
-SINGLETONS = ("double", "distrust", "none")
-DEMANDS = ("levels", "width")
-CHOICES = ("count", "cost")
 MOST_ROUNDS = 100
 
 

@@ -26,7 +26,6 @@ from discreet.tables.engines.proposal import Proposal, candidates, numbers, star
 from discreet.tables.engines.smallest import FlatTable, SmallestPattern, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables
 
-SINGLETONS = ("sums", "none")
 MOST_RESTARTS = 500
 
 

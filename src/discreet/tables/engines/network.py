@@ -21,7 +21,6 @@ from discreet.progress import checkpoint
 from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
 
-ORDERS = ("largest", "smallest")
 OTHERS = "Use algorithm='certified', 'hypercube', 'modular' or 'gauss', which take any shape."
 TOGETHER = 2_000
 """Progress is reported after so many cells."""

@@ -15,12 +15,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.engine.magnifiers import Magnifiers, magnifiers_of
-from discreet.engine.protocol import OpenedRecords, columns_of
-from discreet.engine.record_keys import LEAST_KEYS, MadeKeys, check_record_keys
+from discreet.engine.protocol import OpenedRecords
+from discreet.engine.record_keys import LEAST_KEYS, MadeKeys
 from discreet.engine.rollup import signed
-from discreet.engine.sources import open_universe
+from discreet.engine.sources import open_universe, tested_keys
 from discreet.errors import InputError, NeedsError, ParameterError, counted
-from discreet.files.frames import numbers
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TableMethod
 from discreet.methods.outcome import NotAudited, Reading, TableOutcome
@@ -212,6 +211,14 @@ class CellKey(Keyed, TableMethod):
         assert isinstance(table, NoiseTable)
         return table if self.modulus is None or table.modulus == self.modulus else table.quantised(self.modulus)
 
+    @cached_property
+    def _moments(self) -> tuple[Fraction, Fraction]:
+        return _moments(self.table)
+
+    @cached_property
+    def _forbidden(self) -> int:
+        return len(self.table.forbidden)
+
     # ---- what it needs -------------------------------------------------------------------------------------
 
     def supply(self, tables: TableSet, key: Key | None) -> Parts:
@@ -245,12 +252,9 @@ class CellKey(Keyed, TableMethod):
         """Refuse record keys of the records that are not what chance makes."""
         for source in {id(t.source): t.source for t in tables if isinstance(t.source, Microdata)}.values():
             if self.identifier is None and source.record_key is not None:
-                keys = numbers(columns_of(source, [source.record_key]), source.record_key)
-                whole = np.asarray(keys).dtype.kind in "iu"
-                reach = max(int(np.max(keys, initial=0)) + 1, 2) if whole else None
-                check_record_keys(keys, reach)
-                if reach is not None:
-                    self._check_reach(reach, len(keys))
+                found = tested_keys(source)
+                if found.reach is not None:
+                    self._check_reach(found.reach, found.records)
 
     def _check_reach(self, reach: int, records: int) -> None:
         """Refuse whole keys that use a part of the noise table only: cells of few records would always get the same."""
@@ -328,9 +332,9 @@ class CellKey(Keyed, TableMethod):
             "insecure": insecure,
             "noise": noise.record(),
         }
-        mean, variance = _moments(noise)
+        mean, variance = self._moments
         statement = cell_key_statement(
-            forbidden=0 if any(t.weighted is not None for t in system.tables) else len(noise.forbidden),
+            forbidden=0 if any(t.weighted is not None for t in system.tables) else self._forbidden,
             largest=f"{max(noise.largest, -noise.least):g}",
             mean=f"{float(mean):.2g}",
             variance=f"{float(variance):.6g}",
@@ -397,7 +401,7 @@ class CellKey(Keyed, TableMethod):
         knows = "the noise tables: which changes every count can have, and the largest share of a magnitude"
         if self.additive is not None:
             knows += ", and how far values moved at most until they added up"
-        beyond = list(cell_key_left_out(self.version, float(_moments(self.table)[1])))
+        beyond = list(cell_key_left_out(self.version, float(self._moments[1])))
         beyond += [SAME_KEY] if counts else []
         beyond += [CONTRIBUTIONS] if any(table.spec.value is not None for table in system.tables) else []
         return Reading(lower, upper, knows, tuple(beyond), whole)

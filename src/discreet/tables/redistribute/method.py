@@ -32,8 +32,6 @@ from discreet.tables.redistribute.limits import MapRules
 from discreet.tables.redistribute.magnitudes import RepairedMap, contributors_of, repaired_map, without_outliers
 from discreet.tables.redistribute.reading import held_before, total_before
 
-ALGORITHMS = ("nearest", "equal", "optimal")
-OUTLIERS = ("suppress", "redistribute", "none")
 TOPPED_UP = (
     "what the threshold itself tells: a place that shows exactly the threshold may have had fewer units, and whoever "
     "knows the method knows that"

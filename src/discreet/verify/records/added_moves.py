@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.verify.records.context import CheckedStep
 from discreet.verify.records.keyed_draws import Words, drawn_fractions, drawn_normals, drawn_words
 from discreet.verify.records.outlying_records import outlyingness
@@ -22,12 +22,24 @@ EDGE = 1e-9
 
 
 class NoisyRows(NamedTuple):
-    """Records that get noise together: rows, the columns they have, their units (one row each), and who they are."""
+    """Records that get noise together: rows, the columns they have, their units (one row each), and who they are.
+
+    ``gaps`` says where values are missing among records that were not told apart by it.
+    """
 
     rows: Ints
     columns: list[str]
     units: Ints
     identity: Words | None
+    gaps: Bools | None = None
+
+    def there(self, place: int) -> Bools:
+        """Which of the records have a value of a column."""
+        return np.ones(len(self.rows), np.bool_) if self.gaps is None else ~self.gaps[:, place]
+
+    def whole(self) -> Ints:
+        """The units of the records without a gap."""
+        return self.units if self.gaps is None else self.units[~self.gaps.any(axis=1)]
 
 
 class MoveRange(NamedTuple):
@@ -77,7 +89,8 @@ def added(how: str, middle: Floats, normals: Floats, amount: float) -> Floats:
 
 
 def _middle(part: NoisyRows) -> Floats:
-    away = (part.units - part.units.min(axis=0)).astype(np.float64)
+    units = part.whole()
+    away = (units - units.min(axis=0)).astype(np.float64)
     return np.asarray(away - away.mean(axis=0))
 
 
@@ -93,6 +106,8 @@ def _purpose(step: CheckedStep, columns: Sequence[str], name: str, what: str = "
         told += step.original.strata
     if how == "outliers":
         told += [method["flag"], float(method["beyond"])]
+    if method["missing"] == "together":
+        told.append("together")
     digest = blake2b(json.dumps(told).encode(), digest_size=8).hexdigest()
     again = "" if version == 1 else f"/{version}"
     return f"add noise/{digest}/{name}{again}{what}/{version}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isclose, isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from discreet.errors import counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.added_noise import FLAGS, HOW, added_noise_claim
-from discreet.model.records import MissingRange
 from discreet.verify.records.added_moves import BY_ITSELF, EDGE, NoisyRows, drawn_moves
+from discreet.verify.records.changed_columns import ChangedColumn, LandedUnits, changed_columns
 from discreet.verify.records.context import CheckedStep
-from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.keyed_draws import Words, identity_of
 from discreet.verify.records.outlying_records import outlyingness
-from discreet.verify.records.value_columns import stated_columns, stratum_numbers, whole_units
+from discreet.verify.records.value_columns import stated_columns, stratum_numbers
 from discreet.verify.records.words import is_unknown
 
 KEEPING = ("exact", "restricted", "romm")
@@ -32,38 +31,15 @@ BEYOND_CHANCE = 1e-20
 """Sums of squares that have a smaller chance are no draws of the stated size."""
 
 
-class NoisyColumn(NamedTuple):
-    """A column before and after noise, in whole units: ``finer`` says how many decimals more the new ones have."""
-
-    old: Ints
-    new: Ints
-    empty: Bools
-    digits: int
-    finer: int
-    unknown: tuple[MissingRange, ...]
-
-    @property
-    def step(self) -> int:
-        """The largest number that all old units are multiples of."""
-        return max(int(np.gcd.reduce(self.old[~self.empty])), 1)
-
-    def moved(self) -> Floats:
-        """How far values moved, in old units."""
-        if self.finer >= 0:
-            return np.asarray((self.new - self.old * 10**self.finer) / 10.0**self.finer)
-        return np.asarray((self.new * 10**-self.finer - self.old).astype(np.float64))
-
-
 def check_added_noise(step: CheckedStep) -> None:
     """The stated columns got the stated noise, and nothing else changed."""
     facts, before = step.evidence.facts, len(step.verdict.refused)
     columns = _columns(step)
     if columns is None:
         return
-    found = {name: _column(step, name, decimals) for name, decimals in zip(columns, facts["decimals"], strict=True)}
-    if any(column is None for column in found.values()):
+    noisy = changed_columns(step, columns)
+    if noisy is None:
         return
-    noisy = {name: column for name, column in found.items() if column is not None}
     for place, (name, column) in enumerate(noisy.items()):
         _check_counts(step, name, column, place)
         _check_effect(step, name, column, place)
@@ -101,6 +77,7 @@ def _columns(step: CheckedStep) -> list[str] | None:
     wrong = how not in HOW or method["flag"] not in FLAGS or not 0.5 < method["beyond"] < 1
     wrong |= not isfinite(amount) or amount <= 0 or (how == "romm" and amount > 2)
     wrong |= how == "outliers" and method["decimals"] is not None
+    wrong |= method["missing"] == "together" and how != "correlated"
     drawn = [done.facts["columns"] for done in step.earlier if _same_draws(done.method, method)]
     if wrong or any(len(some) != len(columns) for some in lists):
         step.refuse("how noise was made is not what the method says")
@@ -119,34 +96,7 @@ def _same_draws(one: Any, other: Any) -> bool:
     return bool(one["method"] == other["method"] and one["version"] == other["version"])
 
 
-def _column(step: CheckedStep, name: str, decimals: Any) -> NoisyColumn | None:
-    """A column before and after, where its empty fields stayed and its numbers are whole in the stated unit."""
-    import pyarrow.compute as pc
-
-    old, new, unknown = step.before[name], step.changed[name], step.original.about(name).missing
-    whole = str(old.type) == "int64" and decimals == 0
-    if str(old.type) not in ("int64", "double") or str(new.type) != ("int64" if whole else "double"):
-        step.refuse("a column is not one of numbers, or not of the stated kind", name)
-        return None
-    empty = empty_fields(old, unknown)
-    same = pc.fill_null(pc.equal(old.cast(new.type), new), False).to_numpy()
-    gone = np.asarray(old.is_null().to_numpy(), np.bool_) & np.asarray(new.is_null().to_numpy(), np.bool_)
-    if np.any(empty & ~(same | gone)) or np.any(empty_fields(new, unknown) & ~empty):
-        step.refuse("an empty field changed, or a value became empty", name)
-        return None
-    before, after = (np.where(empty, 0, pc.fill_null(column, 0).to_numpy()) for column in (old, new))
-    digits = next((d for d in range(10) if whole_units(before, d) is not None), None)
-    if digits is None or decimals != (digits if step.method["decimals"] is None else step.method["decimals"]):
-        step.refuse("the decimals of a column are not those that it had, or that the method says", name)
-        return None
-    one, two = whole_units(before, digits), whole_units(after, decimals)
-    if one is None or two is None:
-        step.refuse("the published numbers are not whole in the stated unit", name)
-        return None
-    return NoisyColumn(one, two, empty, digits, decimals - digits, unknown)
-
-
-def _check_counts(step: CheckedStep, name: str, column: NoisyColumn, place: int) -> None:
+def _check_counts(step: CheckedStep, name: str, column: ChangedColumn, place: int) -> None:
     """Zeros that stayed, values that did not change, and what cannot have been cut or moved away from codes."""
     method, there = step.method, ~column.empty
     kept, cut, zeros, codes = (step.evidence.facts[what][place] for what in COUNTS)
@@ -174,7 +124,7 @@ def _check_counts(step: CheckedStep, name: str, column: NoisyColumn, place: int)
         step.refuse("altered values are told from others by their last digits", name)
 
 
-def _check_effect(step: CheckedStep, name: str, column: NoisyColumn, place: int) -> None:
+def _check_effect(step: CheckedStep, name: str, column: ChangedColumn, place: int) -> None:
     """How far the mean moved, and what became of the variance."""
     facts, there = step.evidence.facts, ~column.empty
     if not there.any():
@@ -188,7 +138,7 @@ def _check_effect(step: CheckedStep, name: str, column: NoisyColumn, place: int)
         step.refuse("the mean or the variance changed otherwise than stated", name)
 
 
-def _parts(step: CheckedStep, noisy: dict[str, NoisyColumn], identity: Words | None) -> list[NoisyRows] | None:
+def _parts(step: CheckedStep, noisy: dict[str, ChangedColumn], identity: Words | None) -> list[NoisyRows] | None:
     """Records that got noise together: those of a stratum, with the same gaps; of each column where it is by itself."""
     gaps = np.stack([column.empty for column in noisy.values()], axis=1)
     kinds, names = stratum_numbers(step), list(noisy)
@@ -197,6 +147,8 @@ def _parts(step: CheckedStep, noisy: dict[str, NoisyColumn], identity: Words | N
         if len(names) > 1 and step.method["missing"] == "refuse":
             step.refuse("records with gaps got noise, and the method refuses them")
             return None
+        if step.method["missing"] == "together":
+            return _with_gaps(step, noisy, identity, gaps)
         kinds = np.unique(np.column_stack([kinds, gaps]), axis=0, return_inverse=True)[1].ravel()
     found = []
     for rows in np.split(np.argsort(kinds, kind="stable"), np.cumsum(np.unique(kinds, return_counts=True)[1])[:-1]):
@@ -210,10 +162,26 @@ def _parts(step: CheckedStep, noisy: dict[str, NoisyColumn], identity: Words | N
     return found
 
 
+def _with_gaps(
+    step: CheckedStep, noisy: dict[str, ChangedColumn], identity: Words | None, gaps: Bools
+) -> list[NoisyRows] | None:
+    """Records of each stratum, whatever their gaps; those without one must be enough for covariances."""
+    kinds, found = stratum_numbers(step), []
+    units = np.stack([column.old for column in noisy.values()], axis=1)
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        part = NoisyRows(rows, list(noisy), units[rows], None if identity is None else identity[rows], gaps[rows])
+        if len(part.whole()) < len(noisy) + 2:
+            step.refuse("too few records have no gap to say how noise goes together")
+            return None
+        found.append(part)
+    return found
+
+
 # ---- what can be seen without the key --------------------------------------------------------------------------------
 
 
-def _check_flags(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequence[NoisyRows]) -> None:
+def _check_flags(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Records that do not lie far out stand as they were."""
     sure = most = changed = 0
     for part in parts:
@@ -230,7 +198,7 @@ def _check_flags(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
         step.refuse("another number of records lies far out than stated")
 
 
-def _check_moments(step: CheckedStep, noisy: dict[str, NoisyColumn], part: NoisyRows) -> None:
+def _check_moments(step: CheckedStep, noisy: dict[str, ChangedColumn], part: NoisyRows) -> None:
     """Sums are kept, and covariances are what they should be, as far as rounding lets them."""
     method, facts = step.method, step.evidence.facts
     old = np.stack([_from_least(noisy[name].old[part.rows]) for name in part.columns], axis=1)
@@ -264,7 +232,7 @@ def _from_least(units: Ints) -> Floats:
     return np.asarray((units - units.min()).astype(np.float64))
 
 
-def _check_sizes(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequence[NoisyRows]) -> None:
+def _check_sizes(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Noise is about as large as stated: sums of squares that chance all but excludes were not drawn."""
     from scipy.stats import chi2
 
@@ -276,14 +244,16 @@ def _check_sizes(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
     for part in parts:
         for place, name in enumerate(part.columns):
             at = facts["columns"].index(name)
-            units = part.units[:, place].astype(np.float64)
-            size = np.abs(units) if how == "proportional" else np.full(len(units), units.std(ddof=1))
+            there = part.there(place)
+            units = part.units[there, place].astype(np.float64)
+            spread = float(part.whole()[:, place].astype(np.float64).std(ddof=1))
+            size = np.abs(units) if how == "proportional" else np.full(len(units), spread)
             use = size > 0
             if any(facts[what][at] for what in ("cut", "zeros", "codes")) or not use.any():
                 continue
             size = size[use] * np.sqrt(float(step.method["amount"]))
             column = noisy[name]
-            total = float(np.sqrt((((column.moved()[part.rows])[use] / size) ** 2).sum()))
+            total = float(np.sqrt((((column.moved()[part.rows[there]])[use] / size) ** 2).sum()))
             rounded = float(np.sqrt(((0.5 / 10.0**column.finer / size) ** 2).sum()))
             least, most = (
                 float(np.sqrt(end)) for end in (chi2.ppf(BEYOND_CHANCE, len(size)), chi2.isf(BEYOND_CHANCE, len(size)))
@@ -292,7 +262,7 @@ def _check_sizes(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
                 step.refuse("noise is larger or smaller than chance lets it be", name)
 
 
-def _check_places(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequence[NoisyRows]) -> None:
+def _check_places(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Every new value lies between neighbours of the old value of its rank."""
     facts = step.evidence.facts
     for part in parts:
@@ -310,7 +280,7 @@ def _check_places(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Seque
 # ---- what the key draws ----------------------------------------------------------------------------------------------
 
 
-def _check_moves(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequence[NoisyRows]) -> None:
+def _check_moves(step: CheckedStep, noisy: dict[str, ChangedColumn], parts: Sequence[NoisyRows]) -> None:
     """Every value moved as the key draws, and what was cut or moved aside is counted."""
     facts, columns = step.evidence.facts, list(noisy)
     wrong = dict.fromkeys(columns, 0)
@@ -318,11 +288,12 @@ def _check_moves(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
     for part in parts:
         ends = drawn_moves(step, part, columns)
         for place, name in enumerate(part.columns):
-            column = noisy[name]
+            column, there = noisy[name], part.there(place)
+            rows = part.rows[there]
             lands = [
-                _landing(step, column, part.rows, end[:, place], side) for end, side in zip(ends, (-1, 1), strict=True)
+                _landing(step, column, rows, end[there, place], side) for end, side in zip(ends, (-1, 1), strict=True)
             ]
-            new = column.new[part.rows]
+            new = column.new[rows]
             slack = 1 if step.method["how"] in KEEPING else 0  # what keeps the sum
             wrong[name] += int(((new < lands[0].units - slack) | (new > lands[1].units + slack)).sum())
             for what in ("cut", "codes"):
@@ -337,15 +308,7 @@ def _check_moves(step: CheckedStep, noisy: dict[str, NoisyColumn], parts: Sequen
                 step.refuse("what was cut or moved away from codes is not what is stated", name)
 
 
-class LandedUnits(NamedTuple):
-    """Where values land that move by so much, and how many are cut, or get out of the way of codes."""
-
-    units: Ints
-    cut: int
-    codes: int
-
-
-def _landing(step: CheckedStep, column: NoisyColumn, rows: Ints, moves: Floats, side: int) -> LandedUnits:
+def _landing(step: CheckedStep, column: ChangedColumn, rows: Ints, moves: Floats, side: int) -> LandedUnits:
     """Published units after moves, a little more or less than computed."""
     units, scale = column.old[rows], 10 ** abs(column.finer)
     spare = SAME_MOVE * (np.abs(moves) + float(np.sqrt((moves**2).mean()))) + 1e-9
@@ -366,7 +329,7 @@ def _landing(step: CheckedStep, column: NoisyColumn, rows: Ints, moves: Floats, 
     return LandedUnits(new, int(low.sum()), int(bad.sum()))
 
 
-def _codes(column: NoisyColumn, units: Ints) -> NDArray[np.bool_]:
+def _codes(column: ChangedColumn, units: Ints) -> NDArray[np.bool_]:
     """Where units stand for "unknown"."""
     if not column.unknown or not len(units):
         return np.zeros(len(units), np.bool_)
@@ -376,7 +339,7 @@ def _codes(column: NoisyColumn, units: Ints) -> NDArray[np.bool_]:
     return np.asarray(np.array(told, np.bool_)[place.ravel()])
 
 
-def _off_codes(column: NoisyColumn, units: Ints, unit: int, floor: bool) -> Ints:
+def _off_codes(column: ChangedColumn, units: Ints, unit: int, floor: bool) -> Ints:
     """The nearest units that stand for something, the upper one of two."""
     found: Any = units.copy()
     for value in np.unique(units).tolist():

@@ -90,7 +90,7 @@ class Broader:
             low, high = self.ends
             return 0.0 if span is None or high == low else (span[1] - span[0]) / (high - low)
         if not self.lines:
-            return float(text == ANY and self.base > 1)
+            return float(text == ANY and self.base > 1 and self.level is None)
         return 0.0 if self.base == 1 else (self.under[text] - 1) / (self.base - 1)
 
 

@@ -152,7 +152,7 @@ METHODS: dict[str, Shape] = {
             "decimals": optional(whole(0, 9)),
             "nonnegative": flag,
             "zeros": one_of("move", "keep"),
-            "missing": one_of("refuse", "apart"),
+            "missing": one_of("refuse", "apart", "together"),
             **KEYED,
         }
     ),
@@ -251,6 +251,7 @@ METHODS: dict[str, Shape] = {
             "transform": one_of("none", "log", "box_cox"),
             "distance": one_of("euclidean", "gower"),
             "categories": many(SOME),
+            "clustering": one_of("means", "mixture"),
         }
     ),
     "mask_residual": record(
@@ -352,6 +353,7 @@ METHODS: dict[str, Shape] = {
             "given": many(SOME),
             "exact": flag,
             "scale": one_of("rank", "product_moment"),
+            "sample": one_of("normal", "latin_hypercube"),
             **KEYED,
         }
     ),
@@ -365,6 +367,7 @@ METHODS: dict[str, Shape] = {
             "given": optional(many(SOME)),
             "strata": optional(many(SOME)),
             "rules": by_name(by_name(optional(either(flag, number(), text(most=10_000))))),
+            "rules_of_few": many(SOME),
             "categories": many(SOME),
             "smoothing": one_of("leaf", "column"),
             "min_leaf": whole(3),

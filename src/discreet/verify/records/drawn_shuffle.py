@@ -27,20 +27,42 @@ def explained_shares(stratum: ShuffledStratum, many: int) -> Floats:
     return np.asarray(1 - np.diag(_conditional(_target(stratum), many)[1]))
 
 
-def expected_numbers(stratum: ShuffledStratum, fractions: Floats, exact: bool) -> Floats:
+def expected_numbers(stratum: ShuffledStratum, fractions: Floats, exact: bool, hypercube: bool = False) -> Floats:
     """The numbers in whose order values stand, from what the key draws for each record."""
     from scipy.special import ndtri
 
-    many = fractions.shape[1]
-    slope, left = _conditional(_target(stratum), many)
+    many, target = fractions.shape[1], _target(stratum)
+    slope, left = _conditional(target, many)
     scores = np.stack([_scored(v, e, stratum.by_rank) for v, e in zip(*stratum[:2], strict=True)], axis=1)
-    noise = ndtri(fractions + LAST_BIT)
+    noise = ndtri(_places(fractions) / (len(fractions) + 1)) if hypercube else ndtri(fractions + LAST_BIT)
     if exact:
         known = np.concatenate([np.ones((len(scores), 1)), scores], axis=1)
         noise = noise - known @ np.linalg.lstsq(known, noise, rcond=LEAST)[0]
+    if exact or hypercube:
+        noise = noise - noise.mean(axis=0) if hypercube else noise
         spread = np.linalg.cholesky(np.cov(noise, rowvar=False, bias=True).reshape(many, many))
         noise = noise @ np.linalg.inv(spread).T
+    if hypercube:
+        return _paired(noise, target)
     return np.asarray(scores[:, many:] @ slope + noise @ np.linalg.cholesky(left).T)
+
+
+def _paired(straight: Floats, target: Floats) -> Floats:
+    """Uncorrelated columns that get the correlations by which their ranks have the right ones, in three rounds."""
+    size, sought = len(target), target
+    for _ in range(3):
+        places = _places(straight @ np.linalg.cholesky(_raised(sought)).T)
+        found = np.corrcoef(places, rowvar=False).reshape(size, size)
+        sought = np.where(np.eye(size, dtype=bool), 1.0, sought - 2 * np.sin(np.pi / 6 * found) + target)
+    return np.asarray(straight @ np.linalg.cholesky(_raised(sought)).T)
+
+
+def _places(values: Floats) -> Floats:
+    """The rank of every value in its column, from 1 on; of equal ones the first comes first."""
+    found = np.empty(values.shape)
+    for column in range(values.shape[1]):
+        found[np.argsort(values[:, column], kind="stable"), column] = np.arange(1, len(values) + 1)
+    return found
 
 
 def _conditional(target: Floats, many: int) -> tuple[Floats, Floats]:
@@ -69,6 +91,11 @@ def _target(stratum: ShuffledStratum) -> Floats:
                 found[i, j] = found[j, i] = np.clip(np.corrcoef(one, other)[0, 1], -1, 1)
     if stratum.by_rank:
         found = np.where(np.eye(size, dtype=bool), 1.0, 2 * np.sin(np.pi / 6 * found))
+    return _raised(found)
+
+
+def _raised(found: Floats) -> Floats:
+    """Correlations that something can have: the same ones where they are."""
     roots, vectors = np.linalg.eigh(found)
     if roots.min() >= LEAST:
         return found

@@ -6,14 +6,13 @@ from math import isclose
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import counted
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.ipso import ipso_claim
 from discreet.model.records import MissingRange
+from discreet.verify.records.changed_columns import ChangedColumn, LandedUnits, changed_columns
 from discreet.verify.records.context import CheckedStep
-from discreet.verify.records.counting import empty_fields
 from discreet.verify.records.drawn_regression import (
     NONE_LEFT,
     OwnRegression,
@@ -24,7 +23,7 @@ from discreet.verify.records.drawn_regression import (
 )
 from discreet.verify.records.keyed_draws import Words, drawn_normals, identity_of, purpose_of
 from discreet.verify.records.synthesised import bytes_in_order
-from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers, whole_units
+from discreet.verify.records.value_columns import NEVER, stated_columns, stratum_numbers
 from discreet.verify.records.words import is_unknown
 
 COUNTS = ("kept", "cut", "codes")
@@ -41,25 +40,6 @@ BEYOND_CHANCE = 1e-20
 BEYOND_EXPONENT = 45.0
 """Counts that have a smaller chance than e to minus this are no chance."""
 MOST_STEPS = 1000
-
-
-class ReplacedColumn(NamedTuple):
-    """A column before and after, in whole units; ``finer`` says how many decimals more the new ones have."""
-
-    old: Ints
-    new: Ints
-    empty: Bools
-    digits: int
-    finer: int
-    unknown: tuple[MissingRange, ...]
-
-    def shown(self, rows: Ints, least: int) -> Floats:
-        """New values in units of the old ones, from a number on."""
-        if self.finer < 0:
-            return np.asarray((self.new[rows] * 10**-self.finer - least).astype(np.float64))
-        scale = 10**self.finer
-        whole, rest = np.divmod(self.new[rows], scale)
-        return np.asarray((whole - least) + rest / scale)
 
 
 class RegressedRows(NamedTuple):
@@ -98,9 +78,8 @@ def check_regressed(step: CheckedStep) -> None:
     columns = _columns(step)
     if columns is None:
         return
-    replaced = {n: _column(step, n, decimals) for n, decimals in zip(columns, facts["decimals"], strict=True)}
-    found = {name: column for name, column in replaced.items() if column is not None}
-    if len(found) < len(columns):
+    found = changed_columns(step, columns)
+    if found is None:
         return
     for place, (name, column) in enumerate(found.items()):
         _check_counts(step, name, column, place)
@@ -149,34 +128,7 @@ def _columns(step: CheckedStep) -> list[str] | None:
     return None
 
 
-def _column(step: CheckedStep, name: str, decimals: Any) -> ReplacedColumn | None:
-    """A column before and after, where its empty fields stayed and its numbers are whole in the stated unit."""
-    import pyarrow.compute as pc
-
-    old, new, unknown = step.before[name], step.changed[name], step.original.about(name).missing
-    whole = str(old.type) == "int64" and decimals == 0
-    if str(old.type) not in ("int64", "double") or str(new.type) != ("int64" if whole else "double"):
-        step.refuse("a column is not one of numbers, or not of the stated kind", name)
-        return None
-    empty = empty_fields(old, unknown)
-    same = pc.fill_null(pc.equal(old.cast(new.type), new), False).to_numpy()
-    gone = np.asarray(old.is_null().to_numpy(), np.bool_) & np.asarray(new.is_null().to_numpy(), np.bool_)
-    if np.any(empty & ~(same | gone)) or np.any(empty_fields(new, unknown) & ~empty):
-        step.refuse("an empty field changed, or a value became empty", name)
-        return None
-    before, after = (np.where(empty, 0, pc.fill_null(column, 0).to_numpy()) for column in (old, new))
-    digits = next((d for d in range(10) if whole_units(before, d) is not None), None)
-    if digits is None or decimals != (digits if step.method["decimals"] is None else step.method["decimals"]):
-        step.refuse("the decimals of a column are not those that it had, or that the method says", name)
-        return None
-    one, two = whole_units(before, digits), whole_units(after, decimals)
-    if one is None or two is None:
-        step.refuse("the published numbers are not whole in the stated unit", name)
-        return None
-    return ReplacedColumn(one, two, empty, digits, decimals - digits, unknown)
-
-
-def _check_counts(step: CheckedStep, name: str, column: ReplacedColumn, place: int) -> None:
+def _check_counts(step: CheckedStep, name: str, column: ChangedColumn, place: int) -> None:
     """Values that are as before, and what cannot have been cut or moved away from codes."""
     there = ~column.empty
     kept, cut, codes = (step.evidence.facts[what][place] for what in COUNTS)
@@ -197,7 +149,7 @@ def _check_counts(step: CheckedStep, name: str, column: ReplacedColumn, place: i
         step.refuse("values are said to have been moved away from codes that there are none of", name)
 
 
-def _parts(step: CheckedStep, columns: dict[str, ReplacedColumn]) -> list[RegressedRows] | None:
+def _parts(step: CheckedStep, columns: dict[str, ChangedColumn]) -> list[RegressedRows] | None:
     """Records of a stratum, with the same gaps."""
     gaps = np.stack([column.empty for column in columns.values()], axis=1)
     kinds, names = stratum_numbers(step), list(columns)
@@ -223,7 +175,7 @@ def _parts(step: CheckedStep, columns: dict[str, ReplacedColumn]) -> list[Regres
 
 def _check_part(
     step: CheckedStep,
-    columns: dict[str, ReplacedColumn],
+    columns: dict[str, ChangedColumn],
     part: RegressedRows,
     fit: OwnRegression,
     facts: RegressedFacts,
@@ -307,7 +259,7 @@ def _check_facts(step: CheckedStep, found: RegressedFacts) -> None:
 
 def _check_draws(
     step: CheckedStep,
-    columns: dict[str, ReplacedColumn],
+    columns: dict[str, ChangedColumn],
     checked: list[tuple[RegressedRows, OwnRegression]],
     identity: Words,
 ) -> None:
@@ -338,15 +290,7 @@ def _check_draws(
             step.refuse("another number of values was cut or moved aside than stated", name)
 
 
-class Landings(NamedTuple):
-    """Published units, and how many were cut at zero and moved away from codes for "unknown"."""
-
-    units: NDArray[np.int64]
-    cut: int
-    codes: int
-
-
-def _landing(step: CheckedStep, column: ReplacedColumn, base: int, drawn: Floats) -> Landings:
+def _landing(step: CheckedStep, column: ChangedColumn, base: int, drawn: Floats) -> LandedUnits:
     """The nearest whole units, none below zero and none a code where these are not to be."""
     units = base + np.rint(drawn).astype(np.int64)
     low = units < 0 if step.method["nonnegative"] else np.zeros(len(units), np.bool_)
@@ -358,7 +302,7 @@ def _landing(step: CheckedStep, column: ReplacedColumn, base: int, drawn: Floats
         for row in np.flatnonzero(np.isin(units, list(codes))):
             units[row] = _beside(int(units[row]), scale, column.unknown, step.method["nonnegative"])
             aside += 1
-    return Landings(units, int(low.sum()), aside)
+    return LandedUnits(units, int(low.sum()), aside)
 
 
 def _beside(unit: int, scale: float, unknown: tuple[MissingRange, ...], floor: bool) -> int:
@@ -370,7 +314,7 @@ def _beside(unit: int, scale: float, unknown: tuple[MissingRange, ...], floor: b
     return unit
 
 
-def _told(step: CheckedStep, columns: dict[str, ReplacedColumn], identity: Words) -> list[Any]:
+def _told(step: CheckedStep, columns: dict[str, ChangedColumn], identity: Words) -> list[Any]:
     """What the draws are for: the parameters, and a digest of identities and all values in the order of identities."""
     from hashlib import blake2b
 

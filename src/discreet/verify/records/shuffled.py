@@ -63,6 +63,8 @@ def _columns(step: CheckedStep) -> list[ShuffledColumn] | None:
         return None
     if len({*names, *given}) < len(names) + len(given) or not set(given) <= set(step.before):
         step.refuse("columns are given that are shuffled, or that are not there")
+    elif step.method["sample"] != "normal" and (given or step.method["scale"] != "rank"):
+        step.refuse("a Latin hypercube sample pairs ranks, without given columns")
     elif any(step.original.about(name).role in NEVER and step.original.about(name).role != "weight" for name in given):
         step.refuse("a column is given on which nothing depends")
     elif any(len(facts[what]) != len(names) for what in ("kept", "told", "explained")):
@@ -157,7 +159,8 @@ def _check_draws(step: CheckedStep, columns: list[ShuffledColumn], many: int, ki
     wrong = [0] * many
     for rows in _strata(columns, many, kinds):
         noise = np.stack([one[rows] for one in fractions], axis=1)
-        numbers = expected_numbers(_stratum(columns, rows, step), noise, bool(step.method["exact"]))
+        exact, hypercube = bool(step.method["exact"]), step.method["sample"] == "latin_hypercube"
+        numbers = expected_numbers(_stratum(columns, rows, step), noise, exact, hypercube)
         for place, column in enumerate(columns[:many]):
             there = ~column.empty[rows]
             wrong[place] += _out_of_order(column.after[rows][there], numbers[there, place])
@@ -173,7 +176,8 @@ def _told(step: CheckedStep, columns: list[ShuffledColumn], identity: Words) -> 
     parts = [identity[order].astype("<u8").tobytes(), *(some.tobytes() for some in values)]
     content = blake2b(b"".join(parts), digest_size=16).hexdigest()
     names = [column.name for column in columns]
-    return [names, list(method["given"]), bool(method["exact"]), method["scale"], list(step.original.strata), content]
+    told = [names, list(method["given"]), bool(method["exact"]), method["scale"], list(step.original.strata), content]
+    return told if method["sample"] == "normal" else [*told, method["sample"]]
 
 
 def _out_of_order(values: NDArray[Any], numbers: Floats) -> int:

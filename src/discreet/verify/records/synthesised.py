@@ -110,6 +110,8 @@ def _fits(step: CheckedStep) -> bool:
         step.refuse("there is not one model for every column, in their order")
     elif any(not set(method[what]) <= set(columns) for what in ("order", "models", "rules", "categories")):
         step.refuse("the method names columns that were not synthesised")
+    elif not set(method["rules_of_few"]) <= set(method["rules"]):
+        step.refuse("rules of few are allowed for columns without rules")
     else:
         _check_order(step, columns)
         _check_models(step)
@@ -402,9 +404,22 @@ def _under_rules(step: CheckedStep) -> dict[str, Rows]:
                     holds &= _holds(step, condition, columns[condition.column])
                 if not np.all(_is_value(columns[name], value)[holds]):
                     step.refuse("a rule does not hold", f"{name}: {text}")
+                if columns is step.before and _tells_of_few(step, name, value, holds):
+                    step.refuse("a rule gives what few have, and nobody allowed it", f"{name}: {text}")
                 rows = holds | rows if columns is after else rows
         found[name] = rows
     return found
+
+
+def _tells_of_few(step: CheckedStep, name: str, value: Any, holds: Rows) -> bool:
+    """Whether a rule gives a value that some holders, but fewer than the least number, are under."""
+    _, holder = _holder(step)
+    who = np.flatnonzero(holds)
+    if holder is not None:
+        number = _numbered(holder)[0][who]
+        who = np.where(number == 0, -1 - who, number)  # nobody knows whose they are: each for itself
+    gives = value is not None and value != ""
+    return gives and 0 < len(set(who.tolist())) < step.method["min_leaf"] and name not in step.method["rules_of_few"]
 
 
 def _holds(step: CheckedStep, condition: Condition, column: pa.ChunkedArray) -> Rows:

@@ -1,0 +1,134 @@
+"""Fused loops over narrow columns: cell numbers of a block of records; counts and key sums in one counter a cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.engine.kernels import READ_ONLY
+from discreet.jit import kernel
+from discreet.model.arrays import Ints
+
+NARROW = ("u1", "u2", "u4")
+
+
+@kernel(*(f"void({READ_ONLY.format(kind)}, u4, b1, u4[::1])" for kind in NARROW))
+def add_numbers(column: Any, stride: Any, first: bool, cells: Any) -> None:
+    """Add a variable to the cell numbers of some records."""
+    if first:
+        for i in range(len(column)):
+            cells[i] = np.uint32(column[i]) * stride
+    else:
+        for i in range(len(column)):
+            cells[i] += np.uint32(column[i]) * stride
+
+
+@kernel(*(f"void({READ_ONLY.format(kind)}, u4[::1], b1, u4[::1])" for kind in NARROW))
+def add_looked_up(column: Any, look_up: Any, first: bool, cells: Any) -> None:
+    """The same for a variable whose codes become others."""
+    if first:
+        for i in range(len(column)):
+            cells[i] = look_up[column[i]]
+    else:
+        for i in range(len(column)):
+            cells[i] += look_up[column[i]]
+
+
+@kernel(*(f"void({READ_ONLY.format(kind)}, i8[::1], b1, i8[::1])" for kind in NARROW))
+def add_positions(column: Any, positions: Ints, first: bool, keys: Ints) -> None:
+    """Add a variable to the keys of the finest cells of some records."""
+    if first:
+        for i in range(len(column)):
+            keys[i] = positions[column[i]]
+    else:
+        for i in range(len(column)):
+            keys[i] += positions[column[i]]
+
+
+@kernel(f"void({READ_ONLY.format('u1')}, i8, u4, u4[::1])")
+def set_outside(bits: Any, begin: int, outside: Any, cells: Any) -> None:
+    """Give records that a mask leaves out a cell of their own, whoever they are: no branch, no shorter way."""
+    for i in range(len(cells)):
+        at = np.uint64(begin + i)
+        inside = (bits[at >> np.uint64(3)] >> (at & np.uint64(7))) & np.uint64(1)
+        cells[i] = cells[i] if inside else outside
+
+
+@kernel(f"i8({READ_ONLY.format('u1')}, i8, i8)")
+def count_bits(bits: Any, begin: int, end: int) -> int:
+    """How many records of a span a mask lets in."""
+    found = 0
+    for i in range(begin, end):
+        found += (bits[i >> 3] >> np.uint8(i & 7)) & 1
+    return found
+
+
+@kernel("void(u4[::1], u8[::1])")
+def count_records(cells: Any, counters: Any) -> None:
+    """Count records by cell."""
+    for i in range(len(cells)):
+        counters[cells[i]] += np.uint64(1)
+
+
+@kernel(*(f"void(u4[::1], {READ_ONLY.format(kind)}, u8, u8[::1])" for kind in NARROW))
+def count_keyed(cells: Any, keys: Any, one: Any, counters: Any) -> None:
+    """Count records and add their keys up, both in one counter: the count above ``one``, the keys below it.
+
+    Four records far from each other are counted in turn: records in the order of their areas would wait for the counter
+    of the one before.
+    """
+    far = len(cells) // 4
+    second, third = 2 * far, 3 * far
+    for i in range(far):
+        counters[cells[i]] += one + np.uint64(keys[i])
+        counters[cells[i + far]] += one + np.uint64(keys[i + far])
+        counters[cells[i + second]] += one + np.uint64(keys[i + second])
+        counters[cells[i + third]] += one + np.uint64(keys[i + third])
+    for i in range(4 * far, len(cells)):
+        counters[cells[i]] += one + np.uint64(keys[i])
+
+
+@kernel("Tuple((i8[::1], i8[::1], i8[::1]))(u8[::1], i8, i8[::1], i8[::1], i8[::1])")
+def occupied_counters(counters: Any, shift: int, sizes: Ints, starts: Ints, positions: Ints) -> tuple[Ints, Ints, Ints]:
+    """Keys, counts and key sums of cells that have records.
+
+    ``sizes`` are the numbers of codes of each variable; ``positions`` are what each code adds to the key of a cell, one
+    variable after the other from ``starts`` on.
+    """
+    used = 0
+    for cell in range(len(counters)):
+        used += counters[cell] != 0
+    keys, count, key_sum = np.empty(used, np.int64), np.empty(used, np.int64), np.empty(used, np.int64)
+    below = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    last = len(sizes) - 1
+    width = sizes[last]
+    at = 0
+    for line in range(len(counters) // width):
+        above, known = 0, False
+        for inner in range(width):
+            packed = counters[line * width + inner]
+            if packed == 0:
+                continue
+            if not known:
+                rest = line
+                for k in range(last - 1, -1, -1):
+                    above += positions[starts[k] + rest % sizes[k]]
+                    rest //= sizes[k]
+                known = True
+            keys[at] = above + positions[starts[last] + inner]
+            count[at] = np.int64(packed >> np.uint64(shift))
+            key_sum[at] = np.int64(packed & below)
+            at += 1
+    return keys, count, key_sum
+
+
+@kernel(f"void({READ_ONLY.format('u4')}, i8[::1], u4[::1])")
+def places_by_area(areas: Any, following: Ints, places: Any) -> None:
+    """Where each record goes when records are put in the order of their areas; those of one area stay in their order.
+
+    ``following`` is where the next record of each area goes, and moves on.
+    """
+    for i in range(len(areas)):
+        places[i] = following[areas[i]]
+        following[areas[i]] += 1

@@ -1,0 +1,208 @@
+"""Answers: the protected table of a question, and nothing that was not protected.
+
+An answer is ``protect(data, method, tables=[spec])`` and nothing else, or a sum of cells of one table that was
+protected so; what is charged to the account is worked out of the true table before the answer leaves.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
+
+from discreet.keys import Key
+from discreet.model.arrays import Floats
+from discreet.model.public import PublicTable
+from discreet.model.table import Table
+from discreet.server.account import Account, Margin, MarginReading
+from discreet.server.dataset import Dataset
+from discreet.server.hypercube import summed
+from discreet.server.question import Question, QuestionRefusal, Selection
+from discreet.server.refinement import readings_of, room_of
+from discreet.server.selecting import selected, without_rows
+from discreet.verbs.protect import protect
+from discreet.verbs.tabulate import tabulate
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A protected table, and the areas of it that are not answered."""
+
+    question: Question
+    table: PublicTable
+    refused: tuple[str, ...] = ()
+
+
+@dataclass
+class Answers:
+    """What a server keeps of answers, by project: that somebody else has asked before is not to be noticed.
+
+    The one who asks first waits longer. Were answers shared between projects, everybody could tell what others ask.
+    """
+
+    most: int = 4096
+    _kept: OrderedDict[tuple[str, str], Answer] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def get(self, project: str, question: Question) -> Answer | None:
+        """An answer that a project had before."""
+        with self._lock:
+            found = self._kept.get((project, question.digest))
+            if found is not None:
+                self._kept.move_to_end((project, question.digest))
+            return found
+
+    def put(self, project: str, answer: Answer) -> None:
+        """Keep an answer."""
+        with self._lock:
+            self._kept[project, answer.question.digest] = answer
+            while len(self._kept) > self.most:
+                self._kept.popitem(last=False)
+
+
+def answered(dataset: Dataset, question: Question, account: Account, key: Key | None = None) -> Answer:
+    """The answer to an admitted question.
+
+    Parameters
+    ----------
+    dataset
+        The data set.
+    question
+        The question in its canonical form.
+    account
+        Where readings are charged before the answer is given.
+    key
+        The secret of methods that draw while they answer.
+
+    Raises
+    ------
+    QuestionRefusal
+        When the account has no room for it, or all of its areas are too small or too sparse.
+    """
+    if dataset.policy.mode == "hypercube":
+        return _from_hypercube(dataset, question, key)
+    data, spec = dataset.asked(question)
+    release = protect(data, dataset.method, tables=[spec], key=key)
+    true, public = release.custodian.tables[0], release.public.tables[0]
+    refused = _refused(dataset, question, true)
+    charge(dataset, question, account, true)
+    if refused:
+        public = _hidden(dataset, public, refused)
+    return Answer(question, replace(public, name=spec.name), tuple(sorted(refused)))
+
+
+def charge(dataset: Dataset, question: Question, account: Account, true: Table | None = None) -> None:
+    """Charge the table of a question to the account, once for everybody.
+
+    The table of one area is charged as that of all areas of its kind: all of them together read the areas above. What
+    that comes to is found by counting once; it is free for all of them afterwards.
+
+    Parameters
+    ----------
+    dataset
+        The data set.
+    question
+        The question.
+    account
+        Where readings are kept.
+    true
+        The true table, where it was made already.
+    """
+    whole = dataset.without_area(question)
+    if account.has(dataset.name, dataset.edition, whole.digest):
+        return
+    if true is None or whole != question:
+        data, spec = dataset.asked(whole)
+        true = tabulate(data, specs=[spec]).tables[0]
+    readings, room = charges(dataset, whole, true)
+    account.charge(dataset.name, dataset.edition, whole.digest, readings, room)
+
+
+def charges(dataset: Dataset, question: Question, table: Table) -> tuple[list[MarginReading], dict[Margin, float]]:
+    """What a table adds to the account, and how much room its margins have."""
+    levels = [dataset.levels[name][level - 1] for name, level in question.variables]
+    readings = list(readings_of(table, levels, question.value, question.universe))
+    margins = {reading.margin for reading in readings}
+    return readings, {margin: room_of(margin, dataset.levels, dataset.facts.most_precision) for margin in margins}
+
+
+def _from_hypercube(dataset: Dataset, question: Question, key: Key | None) -> Answer:
+    """An answer that is a sum of published cells; there is nothing to average, and so nothing is charged."""
+    whole = dataset.hypercube(question.universe, question.value, key)
+    refused = dataset.refused[question.universe] if dataset.geography in question.names else frozenset()
+    return Answer(question, summed(dataset, whole, question, refused), tuple(sorted(refused)))
+
+
+# ---- areas ------------------------------------------------------------------------------------------------
+
+
+def _refused(dataset: Dataset, question: Question, table: Table) -> frozenset[str]:
+    """Areas of a table that are not answered: too small, too near to another universe, or too sparse."""
+    geography, sparse = dataset.geography, dataset.policy.most_sparse
+    if geography is None or geography not in question.names:
+        if sparse is not None and _sparseness(table, dataset.policy.sparse_below, None)[0] > sparse:
+            raise QuestionRefusal(
+                "sparse", "The table has too many small counts.", hint="Ask for fewer or coarser variables."
+            )
+        return frozenset()
+    k = table.variables.index(geography)
+    hierarchy = table.spec.hierarchies[k]
+    refused = {code for code in dataset.refused[question.universe] if code in hierarchy.index}
+    if sparse is not None:
+        shares = _sparseness(table, dataset.policy.sparse_below, k)
+        refused |= {hierarchy.codes[i] for i in np.flatnonzero(shares > sparse).tolist()}
+    if str(hierarchy.total) in refused or not set(hierarchy.base_codes) - refused:
+        raise QuestionRefusal(
+            "sparse", "No area of the table can be answered.", hint="Ask for fewer or coarser variables."
+        )
+    return frozenset(refused)
+
+
+def _sparseness(table: Table, below: int, k: int | None) -> Floats:
+    """Share of small counts among the finest cells that are not empty: of each area, or of the whole."""
+    assert table.records is not None
+    finest = np.ones(len(table), np.bool_)
+    for j, hierarchy in enumerate(table.spec.hierarchies):
+        if j != k:
+            finest &= hierarchy.base[table.codes[:, j]]
+    rows = np.flatnonzero(finest & (table.records > 0))
+    area = table.codes[rows, k] if k is not None else np.zeros(len(rows), np.int64)
+    size = len(table.spec.hierarchies[k]) if k is not None else 1
+    small = np.bincount(area, table.records[rows] < below, size)
+    return small / np.maximum(np.bincount(area, minlength=size), 1)
+
+
+def _hidden(dataset: Dataset, table: PublicTable, refused: frozenset[str]) -> PublicTable:
+    """A table without the areas that are not answered."""
+    k = table.variables.index(str(dataset.geography))
+    place = {code: i for i, code in enumerate(table.code_lists[k])}
+    gone = np.zeros(len(place), np.bool_)
+    gone[[place[code] for code in refused if code in place]] = True
+    return without_rows(table, gone[table.codes[:, k]])
+
+
+def shown(dataset: Dataset, answer: Answer, selection: Selection) -> PublicTable:
+    """What was asked to be shown of an answer.
+
+    Raises
+    ------
+    QuestionRefusal
+        When a group has a code that is not answered: its sum would not be what it says.
+    """
+    for name, groups in selection.groups.items():
+        if name == dataset.geography:
+            for group, members in groups.items():
+                gone = sorted(set(members) & set(answer.refused))
+                if gone:
+                    raise QuestionRefusal(
+                        "group-members",
+                        f"Group {group!r} has {gone[0]!r}, which is not answered.",
+                        hint="Leave it out of the group.",
+                    )
+    totals = {name: str(dataset.hierarchies[name].total) for name in answer.question.names}
+    return selected(answer.table, selection, totals)
+
+
+__all__ = ["Answer", "Answers", "answered", "charge", "charges", "shown"]

@@ -1,0 +1,65 @@
+"""Counters of a server as Prometheus reads them; workers write into one folder, and any of them tells all."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds: upper ends of the classes of durations."""
+EVERY = 50
+"""After so many requests a worker writes its counters down."""
+
+
+class Metrics:
+    """Requests by what they asked for and how they ended, and how long they took.
+
+    Parameters
+    ----------
+    folder
+        Where workers leave their counters for each other; without one, this worker tells of itself only.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self._counts: Counter[str] = Counter()
+        self._since = 0
+
+    def count(self, what: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self._counts[f'requests_total{{what="{what}",status="{status}"}}'] += 1
+        place = bisect_left(BOUNDS, seconds)
+        for bound in BOUNDS[place:]:
+            self._counts[f'seconds_bucket{{what="{what}",le="{bound:g}"}}'] += 1
+        self._counts[f'seconds_bucket{{what="{what}",le="+Inf"}}'] += 1
+        self._counts[f'seconds_count{{what="{what}"}}'] += 1
+        self._counts[f'microseconds_sum{{what="{what}"}}'] += round(1e6 * seconds)
+        self._since += 1
+        if self._since >= EVERY:
+            self.write()
+
+    def write(self) -> None:
+        """Leave the counters where the other workers see them."""
+        self._since = 0
+        if self.folder is None:
+            return
+        path = self.folder / f"metrics.{os.getpid()}.json"
+        new = path.with_suffix(".new")
+        new.write_bytes(msgspec.json.encode(dict(self._counts)))
+        new.replace(path)
+
+    def text(self, *, waiting: int) -> str:
+        """All counters."""
+        sums: Counter[str] = Counter()
+        if self.folder is None:
+            sums.update(self._counts)
+        else:
+            self.write()
+            for path in sorted(self.folder.glob("metrics.*.json")):
+                sums.update(msgspec.json.decode(path.read_bytes(), type=dict[str, int]))
+        lines = [f"discreet_{name} {number}" for name, number in sorted(sums.items())]
+        return "\n".join([*lines, f"discreet_waiting {waiting}", ""])

@@ -1,0 +1,152 @@
+"""The description of the server's addresses (OpenAPI 3.1), from the types that read and write them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from discreet.server.encoding import ENCODINGS
+from discreet.server.problems import MEDIA_TYPE
+from discreet.server.question import QuestionBody
+
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status", "request"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "request": {"type": "string"},
+    },
+}
+STATUS = {
+    "400": "What was sent is not a question.",
+    "401": "The proof of identity does not hold.",
+    "403": "The question is not answered.",
+    "404": "Something that was named is not there.",
+    "406": "The format is not ours.",
+    "410": "The edition is answered no more.",
+    "413": "Too large.",
+    "414": "The address is too long.",
+    "415": "Not JSON.",
+    "429": "The budget of today is used up.",
+    "503": "Not at the moment; ask again.",
+}
+
+
+def _problems(*codes: str) -> dict[str, Any]:
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {code: {"description": STATUS[code], "content": content} for code in codes}
+
+
+def _path(*names: str) -> list[dict[str, Any]]:
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _query(name: str, words: str, required: bool = False, **schema: Any) -> dict[str, Any]:
+    kind = schema or {"type": "string"}
+    return {"name": name, "in": "query", "required": required, "schema": kind, "description": words}
+
+
+def _get(words: str, kind: str = "application/json", **more: Any) -> dict[str, Any]:
+    good = {"200": {"description": words, "content": {kind: {}}}}
+    return {"summary": words, "responses": {**good, **more.pop("problems", {})}, **more}
+
+
+@cache
+def openapi() -> bytes:
+    """The description as JSON."""
+    (question,), parts = msgspec.json.schema_components([QuestionBody], ref_template="#/components/schemas/{name}")
+    description = {
+        "openapi": "3.1.0",
+        "info": {"title": "discreet table server", "version": "1"},
+        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_the_log()},
+        "components": {"schemas": {**parts, "Problem": PROBLEM}},
+    }
+    return msgspec.json.encode(description)
+
+
+def _of_the_server() -> dict[str, Any]:
+    return {
+        "/health": {"get": _get("The process lives.")},
+        "/ready": {"get": _get("Questions are answered.", problems=_problems("503"))},
+        "/metrics": {"get": _get("Counters.", "text/plain")},
+        "/openapi.json": {"get": _get("This description.")},
+    }
+
+
+def _of_data_sets(question: dict[str, Any]) -> dict[str, Any]:
+    answers: dict[str, Any] = {encoding.media_type.partition(";")[0]: {} for encoding in ENCODINGS.values()}
+    format_query = _query("format", "Format of the answer.", type="string", enum=list(ENCODINGS))
+    answer = {
+        "summary": "A protected table.",
+        "responses": {
+            "200": {"description": "The table.", "content": answers},
+            **_problems("400", "401", "403", "404", "406", "410", "413", "414", "415", "429", "503"),
+        },
+    }
+    body = {"required": True, "content": {"application/json": {"schema": question}}}
+    place = "/v1/datasets/{name}/{edition}"
+    asked = [
+        _query("variables", "Names with commas between; age:2 is level 2 of age.", True),
+        _query("universe", "Who is counted."),
+        _query("area", "Only this area."),
+        _query("value", "What is summed; persons are counted where left out."),
+        _query("measure", "sum or mean.", type="string", enum=["sum", "mean"]),
+        _query("totals", "Whether totals are shown.", type="string", enum=["yes", "no"]),
+        format_query,
+    ]
+    refused = ("401", "403", "404", "410")
+    return {
+        "/v1/datasets": {"get": _get("Data sets and editions.", problems=_problems("401", "403"))},
+        place: {
+            "get": _get(
+                "What may be asked of a data set; the edition 'latest' is the newest.",
+                parameters=_path("name", "edition"),
+                problems=_problems(*refused),
+            )
+        },
+        f"{place}/variables/{{variable}}": {
+            "get": _get(
+                "Codes of a variable.", parameters=_path("name", "edition", "variable"), problems=_problems(*refused)
+            )
+        },
+        f"{place}/table": {
+            "get": {**answer, "parameters": [*_path("name", "edition"), *asked]},
+            "post": {**answer, "parameters": [*_path("name", "edition"), format_query], "requestBody": body},
+        },
+        f"{place}/estimate": {
+            "post": {
+                "summary": "How many cells a table would have.",
+                "parameters": _path("name", "edition"),
+                "requestBody": body,
+                "responses": {
+                    "200": {"description": "Cells at most.", "content": {"application/json": {}}},
+                    **_problems("400", "406", "413", "414", "415", *refused),
+                },
+            }
+        },
+    }
+
+
+def _of_the_log() -> dict[str, Any]:
+    return {
+        "/v1/log/head": {"get": _get("The signed head of the log.", problems=_problems("503"))},
+        "/v1/log/consistency": {
+            "get": _get(
+                "Proof that the log continues an earlier one.",
+                parameters=[_query("first", "Entries then.", True), _query("second", "Entries now.", True)],
+                problems=_problems("400", "404", "503"),
+            )
+        },
+        "/v1/log/inclusion": {
+            "get": _get(
+                "Proof that an entry is in the log.",
+                parameters=[_query("seq", "Number of the entry.", True)],
+                problems=_problems("400", "404", "503"),
+            )
+        },
+    }

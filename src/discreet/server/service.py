@@ -1,0 +1,293 @@
+"""The service: who asks what, whether it is answered, and that nothing leaves before it is logged."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from discreet.errors import DiscreetError, unknown_name
+from discreet.files.published import Heading
+from discreet.keys import Key
+from discreet.model.public import PublicTable
+from discreet.server.account import Account
+from discreet.server.answer import Answer, Answers, answered, shown
+from discreet.server.dataset import Dataset
+from discreet.server.denied import Denied
+from discreet.server.encoding import encoding_named
+from discreet.server.gate import admitted, estimated_cells
+from discreet.server.identity import Identity
+from discreet.server.means import means_of
+from discreet.server.problems import problem_of
+from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection
+from discreet.server.roles import allowed
+from discreet.trust.log.entries import AnswerGiven, LogEntry, QuestionRefused
+
+T = TypeVar("T")
+KEPT_BYTES = 256 * 2**20
+"""Encoded answers that a worker keeps."""
+
+
+class Log(Protocol):
+    """Where entries go; one is written for good when ``append`` returns."""
+
+    def append(self, entry: LogEntry) -> Awaitable[Any]:
+        """Write an entry."""
+
+
+class Reserves(Protocol):
+    """Where cells are counted per day."""
+
+    def reserve(self, holder: str, cells: int, most: int) -> None:
+        """Take cells, or refuse."""
+
+
+class Reply(NamedTuple):
+    """What is sent: bytes of a format, and the digest under which the log has them."""
+
+    content: bytes
+    media_type: str
+    file_name: str
+    digest: str
+    kept: bool
+
+
+@dataclass
+class Workplace:
+    """The one thread that computes, and the line before it: small tables first, and not too many."""
+
+    longest: int = 32
+    _waiting: int = 0
+    _number: Any = field(default_factory=count, repr=False)
+    _queue: asyncio.PriorityQueue[tuple[int, int, Any]] | None = field(default=None, repr=False)
+    _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "tables"), repr=False)
+    _task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    @property
+    def waiting(self) -> int:
+        """How many questions are in line or being computed."""
+        return self._waiting
+
+    async def run(self, size: int, work: Callable[[], T]) -> T:
+        """Compute something of some size when its turn comes.
+
+        Raises
+        ------
+        Denied
+            When the line is too long (503).
+        """
+        if self._waiting >= self.longest:
+            raise Denied(
+                "busy", "Too many questions are waiting.", hint="Ask again in a moment.", status=503, retry_after=2
+            )
+        if self._queue is None:
+            self._queue = asyncio.PriorityQueue()
+            self._task = asyncio.get_running_loop().create_task(self._work(self._queue))
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting += 1
+        try:
+            self._queue.put_nowait((size, next(self._number), (work, done)))
+            return await done
+        finally:
+            self._waiting -= 1
+
+    async def _work(self, queue: asyncio.PriorityQueue[tuple[int, int, Any]]) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            _, _, (work, done) = await queue.get()
+            if done.cancelled():
+                continue
+            try:
+                found = await loop.run_in_executor(self._thread, work)
+            except asyncio.CancelledError:
+                done.cancel()
+                raise
+            except Exception as error:
+                if not done.cancelled():
+                    done.set_exception(error)
+            else:
+                if not done.cancelled():
+                    done.set_result(found)
+
+    async def close(self) -> None:
+        """Let the work in hand end, and take no more."""
+        if self._task is not None:
+            self._task.cancel()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass
+class Service:
+    """Data sets, and everything that a question goes through.
+
+    Parameters
+    ----------
+    datasets
+        Opened data sets by name and edition.
+    account
+        What has been told of them.
+    budgets
+        Cells per day.
+    log
+        The log.
+    key
+        The secret of methods that draw while they answer.
+    withdrawn
+        Editions that are answered no more, and what to ask instead.
+    """
+
+    datasets: Mapping[tuple[str, str], Dataset]
+    account: Account
+    budgets: Reserves
+    log: Log
+    key: Key | None = None
+    withdrawn: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    workplace: Workplace = field(default_factory=Workplace)
+    answers: Answers = field(default_factory=Answers)
+    _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
+    _bytes: int = 0
+
+    def dataset(self, name: str, edition: str) -> Dataset:
+        """A data set by name and edition; ``latest`` is the newest.
+
+        Raises
+        ------
+        QuestionRefusal
+            When there is none, or it was withdrawn (410).
+        """
+        editions = sorted((e for n, e in self.datasets if n == name), key=_in_order)
+        if not editions and not any(n == name for n, _ in self.withdrawn):
+            known = sorted({n for n, _ in self.datasets})
+            raise QuestionRefusal("unknown-dataset", unknown_name("data set", name[:64], known), status=404)
+        if edition == "latest" and editions:
+            edition = editions[-1]
+        if (name, edition) in self.withdrawn:
+            instead = self.withdrawn[name, edition]
+            hint = f"Ask for edition {instead!r}." if instead else "Ask the office."
+            raise QuestionRefusal("withdrawn", f"Edition {edition!r} is answered no more.", hint=hint, status=410)
+        if (name, edition) not in self.datasets:
+            raise QuestionRefusal("unknown-edition", unknown_name("edition", edition[:32], editions), status=404)
+        return self.datasets[name, edition]
+
+    async def ask(self, who: Identity, place: tuple[str, str], body: QuestionBody, format: str, request: str) -> Reply:
+        """Answer a question, or refuse; either is in the log before this returns.
+
+        Parameters
+        ----------
+        who
+            Who asks.
+        place
+            Name and edition of the data set.
+        body
+            The question.
+        format
+            The format of the answer.
+        request
+            The number of the request, for log and operator.
+        """
+        question: Question | None = None
+        try:
+            allowed(who, "table.ask").required()
+            dataset = self.dataset(*place)
+            encoding_named(format)
+            question, selection = admitted(dataset, body)
+            reply = await self._replied(who, dataset, question, selection, format)
+        except Exception as error:
+            await self._log_refusal(who, place, question, error, request)
+            raise
+        entry = AnswerGiven(
+            **_who(who, request),
+            action="table.ask",
+            dataset=question.dataset,
+            edition=question.edition,
+            question=question.digest,
+            answer=reply.digest,
+            method=dataset.method.kind,
+        )
+        await self.log.append(entry)
+        return reply
+
+    async def _replied(
+        self, who: Identity, dataset: Dataset, question: Question, selection: Selection, format: str
+    ) -> Reply:
+        """The bytes of an answer; what this project had before, it gets again without work."""
+        kept_as = (who.holder, question.digest, repr(selection), format)
+        found = self._encoded.get(kept_as)
+        if found is not None:
+            self._encoded.move_to_end(kept_as)
+            return found._replace(kept=True)
+        size = estimated_cells(dataset, question)
+
+        def work() -> Reply:
+            table = self._table(who, dataset, question, selection, size)
+            encoding = encoding_named(format)
+            heading = Heading(source=dataset.catalogue.title, units=self._units(dataset, question))
+            content = encoding.encode(table, heading)
+            name = f"{dataset.name}-{question.digest[:12]}{encoding.suffix}"
+            return Reply(content, encoding.media_type, name, hashlib.sha256(content).hexdigest(), False)
+
+        reply = await self.workplace.run(size, work)
+        self._keep(kept_as, reply)
+        return reply
+
+    def _table(
+        self, who: Identity, dataset: Dataset, question: Question, selection: Selection, size: int
+    ) -> PublicTable:
+        found = shown(dataset, self._answer(who, dataset, question, size), selection)
+        if selection.measure == "mean":
+            counts = replace(question, value=None)
+            found = means_of(found, shown(dataset, self._answer(who, dataset, counts, size), selection))
+        return found
+
+    def _answer(self, who: Identity, dataset: Dataset, question: Question, size: int) -> Answer:
+        """The protected table, from those that this project had or made anew."""
+        found = self.answers.get(who.holder, question)
+        if found is None:
+            self.budgets.reserve(who.holder, size, dataset.policy.budget_cells)
+            found = answered(dataset, question, self.account, self.key)
+            self.answers.put(who.holder, found)
+        return found
+
+    def _keep(self, kept_as: tuple[str, ...], reply: Reply) -> None:
+        before = self._encoded.pop(kept_as, None)
+        self._encoded[kept_as] = reply
+        self._bytes += len(reply.content) - (0 if before is None else len(before.content))
+        while self._bytes > KEPT_BYTES:
+            self._bytes -= len(self._encoded.popitem(last=False)[1].content)
+
+    @staticmethod
+    def _units(dataset: Dataset, question: Question) -> str:
+        return "" if question.value is None else dataset.catalogue.values[question.value].unit
+
+    async def _log_refusal(
+        self, who: Identity, place: tuple[str, str], question: Question | None, error: Exception, request: str
+    ) -> None:
+        """Log that nothing was answered; what is wrong with the log itself cannot be logged."""
+        rule = problem_of(error).kind if isinstance(error, DiscreetError) else "unexpected"
+        known = place if place in self.datasets else (None, None)
+        entry = QuestionRefused(
+            **_who(who, request),
+            action="table.ask",
+            rule=rule,
+            dataset=known[0],
+            edition=known[1],
+            question=None if question is None else question.digest,
+        )
+        await self.log.append(entry)
+
+
+def _in_order(edition: str) -> list[tuple[int, str]]:
+    """Editions in the order in which they came: 2021.9 before 2021.10."""
+    return [(int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", edition)]
+
+
+def _who(who: Identity, request: str) -> dict[str, Any]:
+    """Who did something, as entries say it."""
+    subject = who.name or "public"
+    return {"subject": subject, "request": request, "role": sorted(who.roles)[0].replace(" ", "_")}

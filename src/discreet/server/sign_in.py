@@ -1,0 +1,184 @@
+"""Sign-in and sign-out over HTTP: thin glue between starlette and ``identity.py``, ``oidc.py`` and ``passkeys.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from discreet.server.denied import Denied, who_are_you
+from discreet.server.identity import (
+    Identity,
+    RequestData,
+    check_origin,
+    drop_cookie,
+    from_certificate,
+    named_cookie,
+    start_session,
+    who_asks,
+)
+from discreet.server.oidc import FLOW_COOKIE, IdentityProvider, known_person
+from discreet.server.passkeys import LARGEST, Passkeys
+from discreet.server.store.failures import StoreError
+from discreet.server.store.sessions import csrf_token
+from discreet.server.store.store import Store
+
+RATE, SIZE = 0.2, 20.0
+"""Sign-ins that an address may try: a second, and at once."""
+
+
+def request_data(request: Request) -> RequestData:
+    """As much of a request as it takes to know who asks. The certificate comes from the TLS layer, never a header."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        joint = "; " if name == "cookie" else ", "
+        headers[name] = f"{headers[name]}{joint}{value}" if name in headers else value
+    tls: Mapping[str, Any] = request.scope.get("extensions", {}).get("tls", {})
+    address = request.client.host if request.client else ""
+    return RequestData(request.method, headers, address, tls.get("peer"))
+
+
+def problem(error: Denied | StoreError) -> Response:
+    """An error as problem+json; who may not learn more does not."""
+    status = error.status if isinstance(error, Denied) else 503
+    body = {"title": error.message, "status": status, "detail": error.hint}
+    retry = error.retry_after if isinstance(error, Denied) else 5
+    headers = {"Retry-After": str(retry)} if retry is not None else {}
+    headers["Cache-Control"] = "no-store"
+    return JSONResponse(body, status, headers, "application/problem+json")
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """The pages of sign-in.
+
+    Parameters
+    ----------
+    store
+        Who is who.
+    origin
+        Our address as browsers see it: ``https://tables.example.org``.
+    provider
+        An identity provider, where there is one.
+    passkeys
+        Passkeys as a second factor, where they are offered.
+    """
+
+    store: Store
+    origin: str
+    provider: IdentityProvider | None = None
+    passkeys: Passkeys | None = None
+
+    def routes(self) -> list[Route]:
+        """Routes for a starlette application."""
+        found = [
+            Route("/sign-in/certificate", self._page(self._certificate), methods=["POST"]),
+            Route("/sign-in/me", self._page(self._me), methods=["GET"]),
+            Route("/sign-out", self._page(self._out), methods=["POST"]),
+        ]
+        if self.provider is not None:
+            found.append(Route("/sign-in", self._page(self._begin), methods=["GET"]))
+            found.append(Route("/sign-in/callback", self._page(self._callback), methods=["GET"]))
+        if self.passkeys is not None:
+            found.append(Route("/passkeys/options", self._page(self._new_passkey), methods=["POST"]))
+            found.append(Route("/passkeys", self._page(self._register), methods=["POST"]))
+            found.append(Route("/sign-in/passkey/options", self._page(self._passkey), methods=["POST"]))
+            found.append(Route("/sign-in/passkey", self._page(self._confirm), methods=["POST"]))
+        return found
+
+    def _page(self, page: Callable[[RequestData, Request, str], Response]) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            try:
+                body = await _bounded(request)
+                return await run_in_threadpool(page, request_data(request), request, body)
+            except (Denied, StoreError) as error:
+                return problem(error)
+
+        return serve
+
+    def _who(self, data: RequestData) -> Identity:
+        identity = who_asks(self.store, data)
+        check_origin(data, identity, self.origin)
+        return identity
+
+    def _slowly(self, data: RequestData) -> None:
+        self.store.rates.take(f"sign-in {data.address}", rate=RATE, size=SIZE)
+
+    def _started(self, identity: Identity) -> Response:
+        header = start_session(self.store, identity)
+        return Response(status_code=204, headers={"Set-Cookie": header, "Cache-Control": "no-store"})
+
+    def _certificate(self, data: RequestData, _: Request, __: str) -> Response:
+        self._slowly(data)
+        if data.peer is None:
+            raise who_are_you("no-certificate")
+        identity = from_certificate(self.store, data.peer, data.address)
+        check_origin(data, identity, self.origin)
+        return self._started(identity)
+
+    def _me(self, data: RequestData, _: Request, __: str) -> Response:
+        identity = who_asks(self.store, data)
+        body = {"name": identity.name, "roles": sorted(identity.roles), "auth_level": identity.auth_level}
+        if identity.token is not None:
+            body["csrf"] = csrf_token(identity.token)
+        return JSONResponse(body, headers={"Cache-Control": "no-store"})
+
+    def _out(self, data: RequestData, _: Request, __: str) -> Response:
+        identity = self._who(data)
+        if identity.token is not None:
+            self.store.sessions.end(identity.token)
+        return Response(status_code=204, headers={"Set-Cookie": drop_cookie(), "Clear-Site-Data": '"cache"'})
+
+    def _begin(self, data: RequestData, _: Request, __: str) -> Response:
+        self._slowly(data)
+        assert self.provider is not None
+        start = self.provider.begin(self.store)
+        return RedirectResponse(start.url, 303, {"Set-Cookie": start.set_cookie, "Cache-Control": "no-store"})
+
+    def _callback(self, data: RequestData, request: Request, _: str) -> Response:
+        self._slowly(data)
+        assert self.provider is not None
+        secret = named_cookie(data.headers.get("cookie", ""), FLOW_COOKIE) or ""
+        outside = self.provider.finish(self.store, dict(request.query_params), secret)
+        header = start_session(self.store, known_person(self.store, outside, data.address))
+        response = RedirectResponse("/", 303, {"Set-Cookie": header, "Cache-Control": "no-store"})
+        response.headers.append("Set-Cookie", f"{FLOW_COOKIE}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax")
+        return response
+
+    def _new_passkey(self, data: RequestData, _: Request, __: str) -> Response:
+        assert self.passkeys is not None
+        text = self.passkeys.registration_options(self.store, self._who(data))
+        return Response(text, headers={"Cache-Control": "no-store"}, media_type="application/json")
+
+    def _register(self, data: RequestData, _: Request, body: str) -> Response:
+        assert self.passkeys is not None
+        self.passkeys.register(self.store, self._who(data), body)
+        return Response(status_code=204)
+
+    def _passkey(self, data: RequestData, _: Request, __: str) -> Response:
+        assert self.passkeys is not None
+        text = self.passkeys.sign_in_options(self.store, self._who(data))
+        return Response(text, headers={"Cache-Control": "no-store"}, media_type="application/json")
+
+    def _confirm(self, data: RequestData, _: Request, body: str) -> Response:
+        self._slowly(data)
+        assert self.passkeys is not None
+        return self._started(self.passkeys.confirm(self.store, self._who(data), body))
+
+
+async def _bounded(request: Request) -> str:
+    """The body of a request, refused where it is too large or no text."""
+    raw = b""
+    async for part in request.stream():
+        raw += part
+        if len(raw) > LARGEST:
+            raise Denied("too-large", "The request is too large.", hint=f"At most {LARGEST:,} bytes.", status=413)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Denied("not-text", "The request is not text.", hint="Send JSON in UTF-8.", status=400) from None

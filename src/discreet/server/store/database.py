@@ -1,0 +1,104 @@
+"""Connections and transactions, for SQLite and PostgreSQL alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL
+
+from discreet.errors import missing_extra
+from discreet.server.store.address import is_file
+from discreet.server.store.failures import StoreBusy, StoreUnavailable, in_our_words
+
+T = TypeVar("T")
+
+PATIENCE = 5.0
+"""Seconds to wait for a lock or a connection."""
+TRIES = 8
+"""How often a transaction is tried that others came in between of."""
+WRITES = "discreet_writes"
+
+
+def engine_for(url: URL, patience: float = PATIENCE) -> Engine:
+    """An engine whose connections keep what they are told, and wait a bounded time."""
+    if is_file(url):
+        engine = create_engine(url, connect_args={"timeout": patience}, pool_timeout=patience)
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    milliseconds = int(patience * 1000)
+    settings = f"-c lock_timeout={milliseconds} -c statement_timeout={4 * milliseconds} -c client_encoding=utf8"
+    try:
+        return create_engine(
+            url,
+            isolation_level="READ COMMITTED",
+            pool_pre_ping=True,
+            pool_timeout=patience,
+            connect_args={
+                "connect_timeout": max(2, int(patience)),
+                "options": settings,
+                "application_name": "discreet",
+                "keepalives_idle": 30,
+                "tcp_user_timeout": 4 * milliseconds,
+            },
+        )
+    except ImportError:
+        raise missing_extra("psycopg", "postgresql", "A PostgreSQL database") from None
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # the driver begins no transactions of its own; see _begin_sqlite
+    cursor = connection.cursor()
+    for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
+        cursor.execute(f"PRAGMA {line}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A transaction that will write takes its lock before it reads: what it read then still holds when it writes.
+    writes = connection.get_execution_options().get(WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def read(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Do work in one transaction that only reads."""
+
+    def transaction() -> T:
+        with engine.connect() as connection, connection.begin():
+            return work(connection)
+
+    return in_our_words(transaction)
+
+
+def written(engine: Engine, work: Callable[[Connection], T]) -> T:
+    """Do work in one transaction that writes, again where another came in between; all of it, or nothing.
+
+    What must not run beside itself locks a row first; SQLite has one writer at a time anyway.
+    """
+
+    def transaction() -> T:
+        with engine.connect() as connection:
+            writer = connection.execution_options(**{WRITES: True})
+            with writer.begin():
+                return work(writer)
+
+    for _ in range(TRIES):
+        with suppress(StoreBusy):
+            return in_our_words(transaction)
+    raise StoreUnavailable(f"The database was too busy, {TRIES} times.", hint="Nothing was entered. Try again.")
+
+
+def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insertion that may say what to do where the entry is there already."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def new_id(connection: Connection, insertion: Insert) -> int:
+    """Insert one row and give its number."""
+    key = connection.execute(insertion).inserted_primary_key
+    assert key is not None
+    return int(key[0])

@@ -1,0 +1,216 @@
+"""One worker of a server: opens the data sets, warms up, and answers until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from discreet.errors import DiscreetError
+from discreet.keys import Key
+from discreet.server.app import TableApp
+from discreet.server.catalogue import EVERYBODY
+from discreet.server.config import ServerConfig, read_config
+from discreet.server.dataset import Dataset, open_dataset
+from discreet.server.denied import who_are_you
+from discreet.server.identity import Identity, RequestData, check_origin, who_asks
+from discreet.server.metrics import Metrics
+from discreet.server.question import Question
+from discreet.server.service import Service, Workplace
+from discreet.server.sign_in import request_data
+from discreet.server.store.store import Store
+from discreet.trust.log.client import AsyncLogClient
+from discreet.trust.peer import peer
+from discreet.trust.refusals import WhyRefused
+from discreet.trust.tls import CheckedContext, server_context
+from discreet.trust.uvicorn_tls import uvicorn_options
+from discreet.verbs.protect import protect
+
+LOG = logging.getLogger("discreet.server")
+RELOAD_EVERY = 30.0
+"""Seconds between two looks at the lists of revoked certificates."""
+SOCKET = "log.sock"
+
+
+class LinesOfJson(logging.Formatter):
+    """Log records as lines of JSON; what a request was about is not in them."""
+
+    FIELDS = ("request", "what", "status", "ms", "place")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        plain = {"time": self.formatTime(record), "level": record.levelname.lower(), "text": record.getMessage()}
+        more = {name: getattr(record, name) for name in self.FIELDS if hasattr(record, name)}
+        return json.dumps({**plain, **more}, ensure_ascii=True)
+
+
+def opened_datasets(config: ServerConfig) -> dict[tuple[str, str], Dataset]:
+    """All data sets of the settings."""
+    found: dict[tuple[str, str], Dataset] = {}
+    for part in config.datasets:
+        signed_by = None if part.signed_by is None else config.path(part.signed_by)
+        dataset = open_dataset(config.path(part.folder), signed_by=signed_by)
+        found[dataset.name, dataset.edition] = dataset
+    return found
+
+
+def warm_up(dataset: Dataset, key: Key | None) -> None:
+    """Make one small table of a data set, so that the first who asks does not wait for compilers."""
+    if dataset.policy.mode == "hypercube":
+        dataset.hypercube(EVERYBODY, None, key)
+        return
+    finest = {name: len(levels) for name, levels in dataset.levels.items()}
+    names = (
+        min(dataset.policy.combinations, key=len)
+        if dataset.policy.combinations
+        else sorted(finest, key=lambda name: len(dataset.hierarchies[name]))[:1]
+    )
+    variables = tuple(sorted((name, finest[name]) for name in names))
+    data, spec = dataset.asked(Question(dataset.name, dataset.edition, EVERYBODY, None, variables))
+    protect(data, dataset.method, tables=[spec], key=key)
+
+
+def asking(
+    config: ServerConfig, store: Store, context: CheckedContext | None
+) -> Callable[[Request], Awaitable[Identity]]:
+    """Who asks, from the connection and the store; looked up at every request."""
+    origin = config.listen.origin
+
+    def find(data: RequestData) -> Identity:
+        found = who_asks(store, data)
+        check_origin(data, found, origin)
+        return found
+
+    async def ask(request: Request) -> Identity:
+        data = request_data(request)
+        shown = peer(request.scope)
+        if shown is not None:
+            why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
+            if why is not None:
+                raise who_are_you(why.value.replace(" ", "-"))
+        if shown is None and "cookie" not in data.headers:
+            return find(data)  # the public: nothing is looked up
+        return await asyncio.to_thread(find, data)
+
+    return ask
+
+
+async def _reload(context: CheckedContext) -> None:
+    """Take over new lists of revoked certificates; where they cannot be used, the old ones hold to their own end."""
+    while True:
+        await asyncio.sleep(RELOAD_EVERY)
+        try:
+            context.reload()
+        except DiscreetError as error:
+            LOG.error("lists of revoked certificates were not taken: %s", error.message)
+
+
+def application(config: ServerConfig, context: CheckedContext | None) -> TableApp:
+    """The application of a worker."""
+    store = Store.open(_store_place(config))
+    key = next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)
+    datasets = opened_datasets(config)
+    for dataset in datasets.values():
+        warm_up(dataset, key)
+    client = AsyncLogClient(config.path(config.run) / SOCKET)
+    service = Service(
+        datasets, store.account, store.budgets, client, key, workplace=Workplace(longest=config.listen.queue)
+    )
+    return TableApp(
+        service,
+        asking(config, store, context),
+        metrics=Metrics(config.path(config.run)),
+        proofs=client,
+        ready=store.ready,
+    )
+
+
+def _store_place(config: ServerConfig) -> str | Path:
+    return config.store if "://" in config.store else config.path(config.store)
+
+
+def run_worker(config: ServerConfig, listening: socket.socket) -> None:
+    """Answer requests on a socket until the process is told to stop."""
+    import uvicorn
+
+    context: CheckedContext | None = None
+    options: dict[str, Any] = {"ws": "none", "proxy_headers": False, "server_header": False}
+    if config.tls is not None:
+        tls = config.tls
+        crls = None if tls.crls is None else config.path(tls.crls)
+        context = server_context(
+            config.path(tls.certificate),
+            config.path(tls.key),
+            config.path(tls.authorities),
+            crls,
+            clients=tls.clients,
+        )
+        options = uvicorn_options(context)
+    app = application(config, context)
+    settings = uvicorn.Config(
+        app.application(),
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=20,
+        h11_max_incomplete_event_size=65_536,
+        limit_concurrency=1_000,
+        date_header=False,
+        **options,
+    )
+    server = uvicorn.Server(settings)
+
+    async def main() -> None:
+        task = asyncio.create_task(_reload(context)) if context is not None else None
+        print("ready", flush=True)
+        await server.serve(sockets=[listening])
+        if task is not None:
+            task.cancel()
+
+    with asyncio.Runner(loop_factory=settings.get_loop_factory()) as runner:
+        runner.run(main())
+
+
+def _end_with_parent() -> None:
+    """Stop when the supervisor is gone: its end of our standard input closes then."""
+
+    def wait() -> None:
+        while os.read(0, 1024):
+            pass
+        os.kill(os.getpid(), 15)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run as a process of its own; started by the supervisor."""
+    parser = argparse.ArgumentParser(prog="discreet.server.worker")
+    parser.add_argument("config")
+    parser.add_argument("--fd", type=int, required=True)
+    given = parser.parse_args(words)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LinesOfJson())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    LOG.setLevel(logging.INFO)
+    _end_with_parent()
+    try:
+        run_worker(read_config(given.config), socket.socket(fileno=given.fd))
+    except DiscreetError as error:
+        print(f"{error.message} {error.hint}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

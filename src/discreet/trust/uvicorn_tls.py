@@ -1,0 +1,95 @@
+"""uvicorn with certificates: what the handshake proved reaches the application in the ASGI scope.
+
+uvicorn checks certificates and tells the application nothing of them. A small subclass of its protocol adds the
+extension ``tls`` of ASGI to every request, with the certificate as :class:`discreet.trust.peer.PeerCertificate`.
+"""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+from typing import Any
+
+from discreet.errors import InputError, missing_extra
+from discreet.trust.peer import EXTENSION, PeerCertificate
+
+FORGED = (b"x-client-cert", b"x-forwarded-client-cert", b"x-ssl-client", b"x-tls-client", b"ssl-client")
+"""How headers begin that proxies use to speak of certificates. Nobody believes them, and they are not passed on."""
+
+
+def uvicorn_options(context: ssl.SSLContext) -> dict[str, Any]:
+    """Options of ``uvicorn.Config`` for a server with certificates.
+
+    Parameters
+    ----------
+    context
+        A context of :func:`discreet.trust.tls.server_context`.
+
+    Raises
+    ------
+    InputError
+        When it is another context, which may look at no certificate.
+    """
+    from discreet.trust.tls import CheckedContext
+
+    if not isinstance(context, CheckedContext):
+        raise InputError("This is no context that checks certificates.", hint="Make it with server_context(...).")
+    return {
+        "http": certificate_protocol(),
+        "ws": "none",
+        "ssl_context_factory": lambda _config, _default: context,
+        "proxy_headers": False,
+        "server_header": False,
+    }
+
+
+@cache
+def certificate_protocol() -> type[Any]:
+    """The class of uvicorn's protocol that hands certificates on."""
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    except ModuleNotFoundError:
+        raise missing_extra("uvicorn", "server", "A server with certificates") from None
+
+    class CertificateProtocol(HttpToolsProtocol):
+        """One connection, whose certificate is read once."""
+
+        _tls: dict[str, Any]
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._tls = {}
+            layer = transport.get_extra_info("ssl_object")
+            if layer is None:
+                return
+            try:
+                self._tls = _proved(layer)
+            except InputError:
+                self._tls = {}
+                transport.abort()  # it was verified and yet cannot be read: nobody knows whose it is
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            found: dict[str, Any] = {EXTENSION: dict(self._tls)} if self._tls else {}
+            self.scope["extensions"] = found
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            if not name.lower().replace(b"_", b"-").startswith(FORGED):
+                super().on_header(name, value)
+
+    return CertificateProtocol
+
+
+def _proved(layer: Any) -> dict[str, Any]:
+    """What a TLS layer proved, as ASGI's extension has it, and the certificate as it was read."""
+    der = layer.getpeercert(binary_form=True)
+    peer = PeerCertificate.from_der(der) if der else None
+    return {
+        "server_cert": None,
+        "client_cert_chain": [ssl.DER_cert_to_PEM_cert(der)] if der else [],
+        "client_cert_name": peer.subject if peer else None,
+        "client_cert_error": None,
+        "tls_version": 0x0304 if layer.version() == "TLSv1.3" else None,
+        "cipher_suite": None,
+        "peer": peer,
+    }
