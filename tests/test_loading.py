@@ -36,7 +36,9 @@ def test_protecting_one_small_table_loads_few_modules(table, most):
     assert not [name for name in names if name.startswith(("discreet.records", "discreet.files.records"))]
 
 
-@pytest.mark.parametrize("package", [ds.analyse, ds.attack, ds.generate, ds.private], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package", [ds.analyse, ds.attack, ds.generate, ds.private], ids=lambda package: package.__name__
+)
 def test_a_package_shows_what_it_offers_and_loads_it_late(package):
     assert dir(package) == sorted(package.__all__)
     for _ in range(2):  # a module that was loaded meanwhile must not stand in the place of a function
