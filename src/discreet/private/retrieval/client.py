@@ -15,7 +15,7 @@ from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.changes import apply_changes, read_changes
 from discreet.private.retrieval.channels import Channel, OverHttp, SameProcess
 from discreet.private.retrieval.cost import WORTH_HIDING
-from discreet.private.retrieval.database import Manifest, ServedTable, hint_of, identity_of, read_manifest
+from discreet.private.retrieval.database import DatabaseManifest, ServedTable, hint_of, identity_of, read_manifest
 from discreet.private.retrieval.frames import MOST_LOOKUPS, Transcript
 from discreet.private.retrieval.lattice import LatticeScheme
 from discreet.private.retrieval.lattice_noise import Numbers
@@ -152,7 +152,7 @@ class RetrievalClient:
             raise ProtocolError(
                 "tampered", "The hashes of columns are not those of the root.", hint="Fetch them again."
             )
-        self.manifest: Manifest = manifest
+        self.manifest: DatabaseManifest = manifest
         self._nodes, self._identity, self._text = nodes, identity_of(text), text
 
     def _require_signature(self, text: bytes) -> None:

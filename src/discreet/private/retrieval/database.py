@@ -54,7 +54,7 @@ class ServedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cells: int
 
 
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DatabaseManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a client must know of a database; all of it is public."""
 
     format: str
@@ -84,7 +84,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return usual if usual.dimension == self.dimension else parameters(self.lattice, self.dimension)
 
 
-def read_manifest(text: bytes) -> Manifest:
+def read_manifest(text: bytes) -> DatabaseManifest:
     """A manifest from its text; one of another version, or that contradicts itself, is refused.
 
     Raises
@@ -93,7 +93,7 @@ def read_manifest(text: bytes) -> Manifest:
         ``wrong version``.
     """
     try:
-        found = msgspec.json.decode(text, type=Manifest)
+        found = msgspec.json.decode(text, type=DatabaseManifest)
     except (msgspec.DecodeError, ValueError):
         name = _format_in(text)
         raise ProtocolError(
@@ -109,7 +109,7 @@ def read_manifest(text: bytes) -> Manifest:
     return found
 
 
-def _agrees(found: Manifest) -> bool:
+def _agrees(found: DatabaseManifest) -> bool:
     """Whether the numbers of a manifest can be those of a database."""
     try:
         layout, digests = found.layout, [bytes.fromhex(text) for text in (found.root, found.seed)]
@@ -159,7 +159,7 @@ class Database:
     manifest_text: bytes
 
     @cached_property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> DatabaseManifest:
         """What clients are told."""
         return read_manifest(self.manifest_text)
 
@@ -308,7 +308,7 @@ def _fill(
         (into / "changes.bin").write_bytes(_changes(old, layout, pages, nodes))
     digest = _write_hint(into, layout, pages, seed, chosen, old if kept else None) if hint else ""
     return msgspec.json.encode(
-        Manifest(
+        DatabaseManifest(
             FORMAT,
             layout.columns,
             layout.per_column,
