@@ -122,6 +122,23 @@ def test_numbers_lie_between_their_neighbours_in_the_leaf_and_as_far_as_others_o
     assert wider.tolist() == [15, 35]
 
 
+def test_the_first_and_the_last_of_a_leaf_reach_as_far_beyond_it_as_within_it():
+    values, shared, alone = np.array([100, 200]), np.zeros(2, bool), np.arange(0, 301, 10)
+    lower, upper = neighbours(values, shared, np.array([2]))
+    made = spread_out(np.array([0, 0, 1, 1]), np.array([0.0, 1, 0, 1]), values, shared, lower, upper, alone, 1, True)
+    assert made.tolist() == [50, 150, 150, 250]
+
+
+def test_numbers_of_an_interval_are_as_close_together_as_values_of_the_column():
+    """Half of what is drawn around one record lies below the middle one of those whose values the interval holds."""
+    values, alone = np.array([0, 10, 1000]), np.arange(11) ** 3
+    shared, ends = np.zeros(3, bool), np.array([3])
+    lower, upper = neighbours(values, shared, ends)
+    chance = np.linspace(0, 1, 11)
+    made = spread_out(np.full(11, 1), chance, values, shared, lower, upper, alone, 5, False)
+    assert made.tolist() == pytest.approx(np.interp(chance * 10, np.arange(11), alone).tolist())
+
+
 def test_a_number_that_is_alone_in_its_leaf_comes_from_a_tenth_of_the_column():
     values, shared = np.array([0, 0, 500]), np.array([True, True, False])
     lower, upper = neighbours(values, shared, np.array([3]))

@@ -39,6 +39,24 @@ def neighbours(values: Any, shared: Any, ends: Any) -> Any:
     return lower, upper
 
 
+@kernel("f8(i8[::1], f8, b1)")
+def _rank(values: Any, value: Any, last: Any) -> Any:
+    """The place of a number among values in their order, from 0 on; between two of them it is no whole one."""
+    if last:
+        below = np.searchsorted(values, value, side="right") - 1
+        if below < 0:
+            return 0.0
+    else:
+        below = np.searchsorted(values, value) - 1
+        if below + 1 < len(values) and values[below + 1] == value:
+            return below + 1.0
+        if below < 0:
+            return 0.0
+    if below + 1 >= len(values):
+        return len(values) - 1.0
+    return below + (value - values[below]) / (values[below + 1] - values[below])
+
+
 @kernel("f8[::1](i8[::1], f8[::1], i8[::1], b1[::1], f8[::1], f8[::1], i8[::1], i8, b1)")
 def spread_out(
     taken: Any,
@@ -56,7 +74,8 @@ def spread_out(
     Each comes from an interval that holds the values of at least ``reach`` further records on either side, or twice as
     many on one: of all records whose values are not shared (``alone``, in their order). With ``in_leaf`` it also
     reaches half the way to the neighbours in the leaf; a value that has none there, and would be told of its record
-    among others that all share theirs, is drawn from a tenth of the column.
+    among others that all share theirs, is drawn from a tenth of the column. Numbers lie as close together as values of
+    the column do: places between all records in the interval are drawn alike.
     """
     made = np.empty(len(taken))
     many = len(alone)
@@ -78,5 +97,16 @@ def spread_out(
         low, high = np.float64(alone[max(first, 0)]), np.float64(alone[min(last, many - 1)])
         if in_leaf:
             low, high = min(low, lower[donor]), max(high, upper[donor])
-        made[i] = low + chance[i] * (high - low)
+        begin, end = _rank(alone, low, False), _rank(alone, high, True)
+        if in_leaf and lower[donor] < upper[donor]:  # the first and the last of a leaf reach as far to their other side
+            place = _rank(alone, np.float64(value), False)
+            if lower[donor] == value:
+                begin = max(min(begin, 2 * place - _rank(alone, upper[donor], True)), 0.0)
+            elif upper[donor] == value:
+                end = min(max(end, 2 * place - _rank(alone, lower[donor], False)), many - 1.0)
+        rank = begin + chance[i] * (end - begin)
+        below = min(np.int64(rank), many - 1)
+        made[i] = alone[below]
+        if below + 1 < many:
+            made[i] += (rank - below) * (alone[below + 1] - alone[below])
     return made
