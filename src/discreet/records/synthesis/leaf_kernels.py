@@ -105,7 +105,7 @@ def spread_out(
             elif upper[donor] == value:
                 end = min(max(end, 2 * place - _rank(alone, lower[donor], False)), many - 1.0)
         rank = begin + chance[i] * (end - begin)
-        below = min(np.int64(rank), many - 1)
+        below = np.int64(min(rank, many - 1.0))
         made[i] = alone[below]
         if below + 1 < many:
             made[i] += (rank - below) * (alone[below + 1] - alone[below])
