@@ -12,6 +12,7 @@ from threading import Lock
 
 import numpy as np
 
+from discreet.errors import listed
 from discreet.keys import Key
 from discreet.model.arrays import Floats
 from discreet.model.public import PublicTable
@@ -21,7 +22,7 @@ from discreet.server.dataset import Dataset
 from discreet.server.hypercube import summed
 from discreet.server.question import Question, QuestionRefusal, Selection
 from discreet.server.refinement import readings_of, room_of
-from discreet.server.selecting import selected, without_rows
+from discreet.server.selecting import selected, without_codes
 from discreet.verbs.protect import protect
 from discreet.verbs.tabulate import tabulate
 
@@ -89,7 +90,7 @@ def answered(dataset: Dataset, question: Question, account: Account, key: Key | 
     refused = _refused(dataset, question, true)
     charge(dataset, question, account, true)
     if refused:
-        public = _hidden(dataset, public, refused)
+        public = without_codes(public, str(dataset.geography), refused)
     return Answer(question, replace(public, name=spec.name), tuple(sorted(refused)))
 
 
@@ -174,22 +175,14 @@ def _sparseness(table: Table, below: int, k: int | None) -> Floats:
     return small / np.maximum(np.bincount(area, minlength=size), 1)
 
 
-def _hidden(dataset: Dataset, table: PublicTable, refused: frozenset[str]) -> PublicTable:
-    """A table without the areas that are not answered."""
-    k = table.variables.index(str(dataset.geography))
-    place = {code: i for i, code in enumerate(table.code_lists[k])}
-    gone = np.zeros(len(place), np.bool_)
-    gone[[place[code] for code in refused if code in place]] = True
-    return without_rows(table, gone[table.codes[:, k]])
-
-
 def shown(dataset: Dataset, answer: Answer, selection: Selection) -> PublicTable:
     """What was asked to be shown of an answer.
 
     Raises
     ------
     QuestionRefusal
-        When a group has a code that is not answered: its sum would not be what it says.
+        When a group has a code that is not answered (its sum would not be what it says), or none of the codes that
+        were selected is.
     """
     for name, groups in selection.groups.items():
         if name == dataset.geography:
@@ -202,7 +195,24 @@ def shown(dataset: Dataset, answer: Answer, selection: Selection) -> PublicTable
                         hint="Leave it out of the group.",
                     )
     totals = {name: str(dataset.hierarchies[name].total) for name in answer.question.names}
-    return selected(answer.table, selection, totals)
+    return selected(answer.table, _without_refused(dataset, answer, selection), totals)
+
+
+def _without_refused(dataset: Dataset, answer: Answer, selection: Selection) -> Selection:
+    """A selection without areas that are not answered: codes without cells stand for zero."""
+    name = str(dataset.geography)
+    wanted = selection.select.get(name)
+    if wanted is None or not set(wanted) & set(answer.refused):
+        return selection
+    left = tuple(code for code in wanted if code not in answer.refused)
+    if not left:
+        raise QuestionRefusal(
+            "small-area",
+            f"{listed(wanted)} {'is' if len(wanted) == 1 else 'are'} not answered: too few records, or too near to "
+            "another universe.",
+            hint="Ask for larger areas, or another universe.",
+        )
+    return replace(selection, select={**selection.select, name: left})
 
 
 __all__ = ["Answer", "Answers", "answered", "charge", "charges", "shown"]

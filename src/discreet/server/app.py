@@ -26,6 +26,7 @@ from discreet.server.openapi import openapi
 from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
 from discreet.server.question import LARGEST, QuestionBody, QuestionRefusal, decode_question, question_of_query
 from discreet.server.roles import allowed
+from discreet.server.sdmx_rest import SdmxAddresses
 from discreet.server.service import Service
 
 LOG = logging.getLogger("discreet.server")
@@ -89,6 +90,7 @@ class TableApp:
             Route(f"{table}/variables/{{variable}}", self._guarded(self.show_variable), methods=["GET"]),
             Route(f"{table}/table", self._guarded(self.table), methods=["GET", "POST"]),
             Route(f"{table}/estimate", self._guarded(self.estimate), methods=["POST"]),
+            *SdmxAddresses(self.service, self.who_asks).routes(self._guarded),
         ]
         if self.proofs is not None:
             found.append(Route("/v1/log/head", self._guarded(self.log_head), methods=["GET"]))

@@ -25,6 +25,7 @@ LARGEST = 16 * 2**20
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """Names of data sets, editions, variables and universes go into addresses and file names."""
 EDITION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+AGENCY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*")
 EVERYBODY = "all"
 """Name of the universe of all records, which every data set has."""
 MODES = ("table", "hypercube")
@@ -98,6 +99,8 @@ class Catalogue(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: str
     edition: str
     data: DataPart
+    agency: str = "UNKNOWN"
+    """Identifier of the office, as SDMX knows it."""
     title: str = ""
     description: str = ""
     period: str = ""
@@ -178,6 +181,11 @@ def _check_names(found: Catalogue) -> None:
         raise ParameterError(
             f"edition = {found.edition!r} cannot be the name of an edition.",
             hint="Use letters, digits, dots, - and _, at most 32: '2021.1'.",
+        )
+    if not AGENCY.fullmatch(found.agency):
+        raise ParameterError(
+            f"agency = {found.agency!r} cannot be the identifier of an office.",
+            hint="Use letters, digits, - and _, parts joined by dots: 'ESTAT'.",
         )
     if not found.variables:
         raise ParameterError("The catalogue has no variables.", hint="Add [variables.age] and the like.")

@@ -38,14 +38,8 @@ def encoding_named(name: str) -> Encoding:
     return ENCODINGS[name]
 
 
-def format_accepted(accept: str) -> str:
-    """The format that a header ``Accept`` asks for; JSON-stat where it does not say.
-
-    Raises
-    ------
-    QuestionRefusal
-        When it asks for none of ours.
-    """
+def kinds_accepted(accept: str) -> list[str]:
+    """The types of a header ``Accept`` without their options, what is wanted most first."""
     wanted = []
     for place, part in enumerate(accept.split(",")):
         kind, *options = (word.strip().lower() for word in part.split(";"))
@@ -54,9 +48,18 @@ def format_accepted(accept: str) -> str:
             wanted.append((-float(weight), place, kind))
         except ValueError:
             continue
-    for rank, _, kind in sorted(wanted):
-        if rank == 0:
-            continue
+    return [kind for rank, _, kind in sorted(wanted) if rank != 0]
+
+
+def format_accepted(accept: str) -> str:
+    """The format that a header ``Accept`` asks for; JSON-stat where it does not say.
+
+    Raises
+    ------
+    QuestionRefusal
+        When it asks for none of ours.
+    """
+    for kind in kinds_accepted(accept):
         if kind in ("*/*", "application/*", ""):
             return "jsonstat"
         for name, encoding in ENCODINGS.items():

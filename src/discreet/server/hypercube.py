@@ -8,9 +8,10 @@ import numpy as np
 
 from discreet.engine.cells import LeafCells, strides_of
 from discreet.engine.rollup import rolled_up_by_variable
-from discreet.model.arrays import Bools, Codes, Ints
+from discreet.model.arrays import Bools, Ints
 from discreet.model.public import PublicTable
 from discreet.server.question import Question
+from discreet.server.selecting import without_codes
 
 if TYPE_CHECKING:
     from discreet.server.dataset import Dataset
@@ -46,8 +47,8 @@ def summed(dataset: Dataset, whole: PublicTable, question: Question, refused: fr
     ones = np.ones(len(distinct), np.int64)
     rolled = rolled_up_by_variable(LeafCells(distinct, ones, value[None, :], np.zeros(0, np.int64)), hierarchies, 0)
     codes = np.stack(np.unravel_index(rolled.keys, shape), axis=1).astype(np.int32)
-    shown = _not_refused(dataset, question, codes, refused) & (rolled.sums[0] != 0)
-    return PublicTable(
+    shown = rolled.sums[0] != 0
+    table = PublicTable(
         name=whole.name,
         variables=question.names,
         code_lists=tuple(hierarchy.codes for hierarchy in hierarchies),
@@ -62,6 +63,7 @@ def summed(dataset: Dataset, whole: PublicTable, question: Question, refused: fr
         measure=whole.measure,
         period=whole.period,
     )
+    return without_codes(table, str(dataset.geography), refused) if refused else table
 
 
 def _finest(dataset: Dataset, whole: PublicTable, question: Question) -> Bools:
@@ -74,13 +76,3 @@ def _finest(dataset: Dataset, whole: PublicTable, question: Question) -> Bools:
             fine &= set(hierarchy.covered(question.area))
         keep &= np.array([code in fine for code in whole.code_lists[k]], np.bool_)[whole.codes[:, k]]
     return keep
-
-
-def _not_refused(dataset: Dataset, question: Question, codes: Codes, refused: frozenset[str]) -> Bools:
-    """Cells whose area is answered."""
-    if not refused or dataset.geography not in question.names:
-        return np.ones(len(codes), np.bool_)
-    k = question.names.index(dataset.geography)
-    level = dataset.levels[dataset.geography][question.variables[k][1] - 1]
-    gone = np.array([code in refused for code in level.hierarchy.codes], np.bool_)
-    return ~gone[codes[:, k]]

@@ -10,6 +10,8 @@ import msgspec
 from discreet.server.encoding import ENCODINGS
 from discreet.server.problems import MEDIA_TYPE
 from discreet.server.question import QuestionBody
+from discreet.server.sdmx_ml import GENERIC_TYPE, KINDS, SPECIFIC_TYPE, STRUCTURE_TYPE
+from discreet.server.sdmx_rest import BESIDE
 
 PROBLEM: dict[str, Any] = {
     "type": "object",
@@ -63,7 +65,7 @@ def openapi() -> bytes:
     description = {
         "openapi": "3.1.0",
         "info": {"title": "discreet table server", "version": "1"},
-        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_the_log()},
+        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_sdmx(), **_of_the_log()},
         "components": {"schemas": {**parts, "Problem": PROBLEM}},
     }
     return msgspec.json.encode(description)
@@ -129,6 +131,35 @@ def _of_data_sets(question: dict[str, Any]) -> dict[str, Any]:
                 },
             }
         },
+    }
+
+
+def _of_sdmx() -> dict[str, Any]:
+    references = _query("references", "What is sent besides.", type="string", enum=list(BESIDE))
+    kind = {"name": "kind", "in": "path", "required": True, "schema": {"type": "string", "enum": list(KINDS)}}
+    structure = _get(
+        "SDMX-REST 2.1: flows, structures, code lists and concepts; all, latest and + as the standard has them.",
+        STRUCTURE_TYPE.partition(";")[0],
+        problems=_problems("400", "401", "403", "404", "406", "414"),
+    )
+    types: dict[str, Any] = {kind.partition(";")[0]: {} for kind in (GENERIC_TYPE, SPECIFIC_TYPE)}
+    data = {
+        "summary": "SDMX-REST 2.1: the protected table of a key; a dimension that is _T is not in the table.",
+        "parameters": _path("flow", "key"),
+        "responses": {
+            "200": {"description": "The table.", "content": types},
+            **_problems("400", "401", "403", "404", "406", "410", "413", "414", "429", "503"),
+        },
+    }
+    parts = ("agency", "id", "version")
+    return {
+        **{
+            "/sdmx/{kind}" + "".join(f"/{{{part}}}" for part in parts[:n]): {
+                "get": {**structure, "parameters": [kind, *_path(*parts[:n]), references]}
+            }
+            for n in range(4)
+        },
+        "/sdmx/data/{flow}/{key}": {"get": data},
     }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Codes, Ints
+from discreet.model.arrays import Codes, Ints
 from discreet.model.public import PublicTable
 from discreet.server.question import Selection
 
@@ -57,9 +57,24 @@ def _taken(table: PublicTable, rows: Ints) -> PublicTable:
     )
 
 
-def without_rows(table: PublicTable, gone: Bools) -> PublicTable:
-    """A table without some of its cells."""
-    return _taken(table, np.flatnonzero(~gone)) if gone.any() else table
+def without_codes(table: PublicTable, name: str, gone: Collection[str]) -> PublicTable:
+    """A table without some codes of a variable: as if they were not there, since what is not listed reads as zero."""
+    k = _at(table, name)
+    codes, parents = table.code_lists[k], table.parents[k] if table.parents else ()
+    keep = [code for code in codes if code not in gone]
+    if len(keep) == len(codes):
+        return table
+    place = {code: i for i, code in enumerate(keep)}
+    above = []
+    for code, at in zip(codes, parents, strict=True) if parents else ():
+        if code in place:
+            while at >= 0 and codes[at] in gone:
+                at = parents[at]
+            above.append(place[codes[at]] if at >= 0 else -1)
+    table = _only(table, name, keep)
+    lists = list(table.parents)
+    lists[k : k + 1] = [tuple(above)] if parents else []
+    return replace(table, parents=tuple(lists))
 
 
 def _only(table: PublicTable, name: str, keep: Sequence[str]) -> PublicTable:
@@ -70,7 +85,8 @@ def _only(table: PublicTable, name: str, keep: Sequence[str]) -> PublicTable:
     for new, code in enumerate(keep):
         if code in place:
             number[place[code]] = new
-    table = without_rows(table, number[table.codes[:, k]] < 0)
+    there = number[table.codes[:, k]] >= 0
+    table = table if there.all() else _taken(table, np.flatnonzero(there))
     codes: Codes = table.codes.copy()
     codes[:, k] = number[codes[:, k]]
     return _relisted(replace(table, codes=codes), k, tuple(keep))

@@ -20,7 +20,7 @@ from discreet.server.account import Account
 from discreet.server.answer import Answer, Answers, answered, shown
 from discreet.server.dataset import Dataset
 from discreet.server.denied import Denied
-from discreet.server.encoding import encoding_named
+from discreet.server.encoding import Encoding, encoding_named
 from discreet.server.gate import admitted, estimated_cells
 from discreet.server.identity import Identity
 from discreet.server.means import means_of
@@ -161,7 +161,7 @@ class Service:
         QuestionRefusal
             When there is none, or it was withdrawn (410).
         """
-        editions = sorted((e for n, e in self.datasets if n == name), key=_in_order)
+        editions = sorted((e for n, e in self.datasets if n == name), key=in_order)
         if not editions and not any(n == name for n, _ in self.withdrawn):
             known = sorted({n for n, _ in self.datasets})
             raise QuestionRefusal("unknown-dataset", unknown_name("data set", name[:64], known), status=404)
@@ -175,7 +175,9 @@ class Service:
             raise QuestionRefusal("unknown-edition", unknown_name("edition", edition[:32], editions), status=404)
         return self.datasets[name, edition]
 
-    async def ask(self, who: Identity, place: tuple[str, str], body: QuestionBody, format: str, request: str) -> Reply:
+    async def ask(
+        self, who: Identity, place: tuple[str, str], body: QuestionBody, format: str | Encoding, request: str
+    ) -> Reply:
         """Answer a question, or refuse; either is in the log before this returns.
 
         Parameters
@@ -187,7 +189,7 @@ class Service:
         body
             The question.
         format
-            The format of the answer.
+            The format of the answer: a name, or an encoding that is not among those with names.
         request
             The number of the request, for log and operator.
         """
@@ -195,9 +197,9 @@ class Service:
         try:
             allowed(who, "table.ask").required()
             dataset = self.dataset(*place)
-            encoding_named(format)
+            encoding = format if isinstance(format, Encoding) else encoding_named(format)
             question, selection = admitted(dataset, body)
-            reply = await self._replied(who, dataset, question, selection, format)
+            reply = await self._replied(who, dataset, question, selection, encoding)
         except Exception as error:
             await self._log_refusal(who, place, question, error, request)
             raise
@@ -214,10 +216,10 @@ class Service:
         return reply
 
     async def _replied(
-        self, who: Identity, dataset: Dataset, question: Question, selection: Selection, format: str
+        self, who: Identity, dataset: Dataset, question: Question, selection: Selection, encoding: Encoding
     ) -> Reply:
         """The bytes of an answer; what this project had before, it gets again without work."""
-        kept_as = (who.holder, question.digest, repr(selection), format)
+        kept_as = (who.holder, question.digest, repr(selection), encoding.media_type)
         found = self._encoded.get(kept_as)
         if found is not None:
             self._encoded.move_to_end(kept_as)
@@ -226,8 +228,8 @@ class Service:
 
         def work() -> Reply:
             table = self._table(who, dataset, question, selection, size)
-            encoding = encoding_named(format)
-            heading = Heading(source=dataset.catalogue.title, units=self._units(dataset, question))
+            catalogue = dataset.catalogue
+            heading = Heading(catalogue.agency, source=catalogue.title, units=self._units(dataset, question))
             content = encoding.encode(table, heading)
             name = f"{dataset.name}-{question.digest[:12]}{encoding.suffix}"
             return Reply(content, encoding.media_type, name, hashlib.sha256(content).hexdigest(), False)
@@ -282,7 +284,7 @@ class Service:
         await self.log.append(entry)
 
 
-def _in_order(edition: str) -> list[tuple[int, str]]:
+def in_order(edition: str) -> list[tuple[int, str]]:
     """Editions in the order in which they came: 2021.9 before 2021.10."""
     return [(int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", edition)]
 

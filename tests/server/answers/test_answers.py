@@ -9,7 +9,7 @@ import pytest
 
 import discreet as ds
 from discreet.server.account import MemoryAccount
-from discreet.server.answer import answered
+from discreet.server.answer import answered, shown
 from discreet.server.dataset import Dataset
 from discreet.server.gate import admitted
 from discreet.server.question import QuestionBody, QuestionRefusal
@@ -126,3 +126,41 @@ def test_one_hypercube_answers_everything_as_sums_of_its_cells(tmp_path: Path) -
     assert {cell[0]: v for cell, v in asker("sex").items() if cell != ("Total",)} == dict(by_sex)
     assert asker("sex")["Total",] == sum(by_sex.values())
     assert refusal(asker, "labour").kind == "not-in-hypercube"
+
+
+REFUSING = {"smallest = 20": "smallest = 480"}
+
+
+def test_an_area_that_is_not_answered_is_not_in_the_table_and_does_not_read_as_zero(tmp_path: Path) -> None:
+    census = made(tmp_path, records=20_000, change=REFUSING)
+    gone = census.refused["all"]
+    hierarchy = census.areas
+    assert 0 < len(gone) < len(hierarchy.base_codes)
+    question, _ = admitted(census, QuestionBody(variables=["area", "sex"]))
+    table = answered(census, question, MemoryAccount()).table
+    k = table.variables.index("area")
+    assert not gone & set(table.code_lists[k])
+    assert not gone & {cell[k] for cell in cells(table)}
+    parents = {
+        code: None if parent < 0 else table.code_lists[k][parent]
+        for code, parent in zip(table.code_lists[k], table.parents[k], strict=True)
+    }
+    before = {
+        code: None if parent < 0 else hierarchy.codes[parent]
+        for code, parent in zip(hierarchy.codes, hierarchy.parents.tolist(), strict=True)
+    }
+    for code, parent in parents.items():
+        above = before[code]
+        while above in gone:
+            above = before[above]
+        assert parent == above
+
+
+def test_a_selection_of_areas_has_those_that_are_answered(tmp_path: Path) -> None:
+    census = made(tmp_path, records=20_000, change=REFUSING)
+    gone = sorted(census.refused["all"])[0]
+    there = next(code for code in census.areas.base_codes if code not in census.refused["all"])
+    question, selection = admitted(census, QuestionBody(variables=["area", "sex"], select={"area": [gone, there]}))
+    answer = answered(census, question, MemoryAccount())
+    assert shown(census, answer, selection).code_lists[0] == ("Total", there)
+    assert refusal(Asker(census), "area", "sex", select={"area": [gone]}, totals=False).kind == "small-area"
