@@ -229,7 +229,7 @@ def test_workers_cannot_read_records_or_the_key_of_the_log(apart: tuple[Office, 
         "    except OSError as error:\n"
         "        print(errno.errorcode[error.errno])\n"
     )
-    names = ["source/records.parquet", "log.key", "log/log.json", "authority/ca/root.key", "census/manifest.json"]
+    names = ["source/records.parquet", "log.key", "log/log.json", "authority/ca/root.key", "census/dataset.json"]
     done = subprocess.run(
         [python_for_nobody(), "-c", attempt, *(str(office.folder / name) for name in names)],
         capture_output=True,
