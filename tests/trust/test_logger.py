@@ -330,7 +330,7 @@ def test_the_fields_of_entries_are_those_that_were_allowed():
     fields = {field for kind in ENTRY_KINDS.values() for field in kind.__struct_fields__}
     who = {"subject", "serial", "role", "request", "purpose", "about", "second", "given"}
     what = {"action", "dataset", "edition", "question", "answer", "method", "decision", "rule", "level", "version"}
-    assert fields == who | what | {"budget_after", "content", "fingerprint", "entries", "bytes"}
+    assert fields == who | what | {"budget_after", "content", "fingerprint", "entries", "bytes", "signed"}
     assert {"question", "answer", "refusal", "sign_in", "sign_out", "decision", "start", "stop"} < set(ENTRY_KINDS)
     assert QuestionAsked.__struct_config__.forbid_unknown_fields
     assert AnswerGiven.__struct_config__.forbid_unknown_fields

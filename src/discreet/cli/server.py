@@ -8,17 +8,11 @@ import click
 
 from discreet.cli.group import SpokenCommand
 from discreet.cli.options import JSON
+from discreet.cli.people import COMMANDS, DATABASE
 from discreet.cli.terminal import errors, result
 from discreet.errors import counted
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
-DATABASE = click.option(
-    "--database",
-    envvar="DISCREET_DATABASE",
-    required=True,
-    metavar="FILE|URL",
-    help="An SQLite file, or postgresql://user@host/name; better in DISCREET_DATABASE than on the command line.",
-)
 COMPLETE = click.option("--complete", is_flag=True, help="Nothing was answered after the copy was made.")
 
 
@@ -30,7 +24,11 @@ class ServerCommands(click.Group):
 
 @click.group("server", cls=ServerCommands)
 def server() -> None:
-    """Make, upgrade, copy and restore the database of a table server."""
+    """The database of a table server: make, upgrade, copy, restore it; enter people and certificates."""
+
+
+for _command in COMMANDS:
+    server.add_command(_command)
 
 
 @server.command()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from discreet.server.denied import Denied
 from discreet.server.description import dataset_page, dataset_row, variable_page
 from discreet.server.encoding import format_accepted
 from discreet.server.gate import admitted, estimated_cells
@@ -28,6 +29,7 @@ from discreet.server.question import LARGEST, QuestionBody, QuestionRefusal, dec
 from discreet.server.roles import allowed
 from discreet.server.sdmx_rest import SdmxAddresses
 from discreet.server.service import Service
+from discreet.trust.peer import peer
 
 LOG = logging.getLogger("discreet.server")
 MOST_QUERY = 8_192
@@ -42,6 +44,7 @@ HEADERS = {
 """Stand in every answer: it is nobody else's, and nothing in it runs."""
 
 WhoAsks = Callable[[Request], Awaitable[Identity]]
+Signatures = Callable[[Request, Identity, str], Awaitable[Identity]]
 LogProofs = Any
 
 
@@ -60,6 +63,12 @@ class TableApp:
         Heads and proofs of the log (an ``AsyncLogClient``); without one ``/v1/log`` is not there.
     ready
         Raises while the server cannot answer.
+    signatures
+        Checks the signature of a request: who asks, with what they signed.
+    operators_only
+        Whether counters are for administrators only: they tell that somebody asked something.
+    more
+        Further addresses: those of sign-in.
     """
 
     def __init__(
@@ -70,12 +79,18 @@ class TableApp:
         metrics: Metrics | None = None,
         proofs: LogProofs = None,
         ready: Callable[[], None] | None = None,
+        signatures: Signatures | None = None,
+        operators_only: bool = False,
+        more: Sequence[Route] = (),
     ) -> None:
         self.service = service
         self.who_asks = who_asks
         self.metrics = metrics or Metrics()
         self.proofs = proofs
         self.ready_check = ready
+        self.signatures = signatures
+        self.operators_only = operators_only
+        self.more = list(more)
 
     def routes(self) -> list[Route]:
         """Addresses and what answers them."""
@@ -96,7 +111,7 @@ class TableApp:
             found.append(Route("/v1/log/head", self._guarded(self.log_head), methods=["GET"]))
             found.append(Route("/v1/log/consistency", self._guarded(self.log_consistency), methods=["GET"]))
             found.append(Route("/v1/log/inclusion", self._guarded(self.log_inclusion), methods=["GET"]))
-        return found
+        return [*found, *self.more]
 
     def application(self) -> Starlette:
         """The application as ASGI servers take it."""
@@ -165,8 +180,10 @@ class TableApp:
             await self.proofs.head()
         return _json({"status": "ready", "waiting": self.service.workplace.waiting})
 
-    async def show_metrics(self, _request: Request, _number: str) -> Response:
+    async def show_metrics(self, request: Request, _number: str) -> Response:
         """Counters as Prometheus reads them."""
+        if self.operators_only:
+            allowed(await self.who_asks(request), "server.operate").required()
         text = self.metrics.text(waiting=self.service.workplace.waiting)
         return Response(text, media_type="text/plain; version=0.0.4")
 
@@ -198,9 +215,16 @@ class TableApp:
 
     async def table(self, request: Request, number: str) -> Response:
         """A protected table."""
-        who = await self.who_asks(request)
-        body, format = await self._question(request)
-        dataset = self._dataset(request)
+        try:
+            who = await self.who_asks(request)
+            body, format = await self._question(request)
+            dataset = self._dataset(request)
+            if self.signatures is not None:
+                who = await self.signatures(request, who, f"{dataset.name}/{dataset.edition}")
+        except Denied as error:
+            shown = peer(request.scope)
+            await self.service.log_denied(error, number, None if shown is None else shown.serial)
+            raise
         reply = await self.service.ask(who, (dataset.name, dataset.edition), body, format, number)
         headers = {
             "x-content-digest": reply.digest,
@@ -229,7 +253,8 @@ class TableApp:
             raise QuestionRefusal(
                 "not-json", "The question is not JSON.", hint="Send it with Content-Type: application/json.", status=415
             )
-        return decode_question(await _limited_body(request)), format
+        request.state.body = await _limited_body(request)
+        return decode_question(request.state.body), format
 
     # ---- the log ---------------------------------------------------------------------------------------------
 

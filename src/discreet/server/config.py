@@ -40,7 +40,22 @@ class TlsPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The folder ``public`` of the authority, or a file of certificates."""
     crls: str | None = None
     clients: Literal["required", "optional"] = "required"
+    signed: Literal["required", "optional"] = "optional"
+    """Whether questions must be signed; a signature that is there is checked in any case."""
     minimum: str = "1.3"
+
+
+class SignInPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How browsers sign in: by certificate in any case, and by what is named here."""
+
+    issuer: str | None = None
+    """The address of an identity provider (OpenID Connect)."""
+    client_id: str | None = None
+    client_secret: str | None = None
+    """File of the secret that the provider shares with this server."""
+    passkeys: bool = False
+    title: str = "discreet"
+    """What browsers show when they ask for a passkey."""
 
 
 class DatasetPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -71,6 +86,7 @@ class ServerConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Folder for sockets and counters, of this user alone."""
     listen: ListenPart = msgspec.field(default_factory=ListenPart)
     tls: TlsPart | None = None
+    sign_in: SignInPart | None = None
     folder: str = ""
     """Where the file lies; paths are relative to it."""
 
@@ -113,8 +129,8 @@ def check_config(config: ServerConfig) -> None:
     Raises
     ------
     ParameterError
-        When plain HTTP would leave this machine, TLS is older than 1.3, or others may read a secret. The context of TLS
-        refuses the rest: no list of revoked certificates, an expired one, the root's key beside them.
+        When plain HTTP would leave this machine, TLS is older than 1.3, or others may read a secret.
+        :func:`refuse_untrusted` refuses the rest.
     """
     if not config.datasets:
         raise ParameterError("The settings name no data set.", hint="Add [[datasets]] with folder = ...")
@@ -130,9 +146,71 @@ def check_config(config: ServerConfig) -> None:
         raise ParameterError(
             f"minimum = {config.tls.minimum!r} of [tls] is not allowed.", hint='Write "1.3", or leave it out.'
         )
+    _check_sign_in(config)
     secrets = [config.log.key, *(part.key for part in config.datasets if part.key)]
-    for name in secrets if config.tls is None else [*secrets, config.tls.key]:
+    secrets += [] if config.tls is None else [config.tls.key]
+    secrets += [config.sign_in.client_secret] if config.sign_in and config.sign_in.client_secret else []
+    for name in secrets:
         refuse_readable(config.path(name))
+    for part in config.datasets:
+        refuse_open_folder(config.path(part.folder))
+
+
+def _check_sign_in(config: ServerConfig) -> None:
+    """Refuse sign-in over plain HTTP, or with half of what an identity provider takes."""
+    part = config.sign_in
+    if part is None:
+        return
+    if config.tls is None or not config.listen.origin.startswith("https://"):
+        raise ParameterError(
+            "[sign_in] needs [tls], and the address that browsers know the server by.",
+            hint='Add [tls], and origin = "https://tables.example.org" to [listen].',
+        )
+    given = [name is not None for name in (part.issuer, part.client_id, part.client_secret)]
+    if any(given) and not all(given):
+        raise ParameterError(
+            "issuer, client_id and client_secret of [sign_in] belong together.", hint="Give all of them, or none."
+        )
+
+
+def refuse_untrusted(config: ServerConfig) -> None:
+    """Refuse to serve where certificates could not be checked, or the root's key lies about.
+
+    Raises
+    ------
+    TrustRefusal
+        When a list of revoked certificates is missing, expired or forged, or a root key lies beside what is named.
+    """
+    if config.tls is None:
+        return
+    from discreet.trust.authority_folder import ROOT_KEY
+    from discreet.trust.refusals import TrustRefusal, WhyRefused
+    from discreet.trust.trusted import TrustedAuthorities
+
+    named = [config.path(name) for name in (config.tls.certificate, config.tls.key, config.log.key, "server.toml")]
+    if any(os.path.lexists(path.parent / ROOT_KEY) for path in named):
+        raise TrustRefusal(
+            WhyRefused.ROOT_KEY_PRESENT,
+            "The root key of the authority lies beside the files of this server.",
+            hint="Split it (discreet ca split), and keep the authority on another machine.",
+        )
+    crls = None if config.tls.crls is None else config.path(config.tls.crls)
+    TrustedAuthorities.read(config.path(config.tls.authorities), crls)
+
+
+def refuse_open_folder(folder: Path) -> None:
+    """Refuse the folder of a data set that everybody on this machine may enter: it holds records.
+
+    Raises
+    ------
+    ParameterError
+        When it is so. One that is missing is refused when it is opened.
+    """
+    if os.name == "posix" and folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & 0o007:
+        raise ParameterError(
+            f"Everybody on this machine may enter the data set {folder.name!r}.",
+            hint=f"Run: chmod o-rwx {folder.name}",
+        )
 
 
 def refuse_readable(path: Path) -> None:

@@ -7,7 +7,7 @@ request: one that is revoked is refused on a connection that is open already.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +16,7 @@ from discreet.server.denied import Denied, who_are_you
 from discreet.server.roles import STRONG, Role
 
 if TYPE_CHECKING:
-    from discreet.server.store.people import Person
+    from discreet.server.store.people import CertificateRow, Person
     from discreet.server.store.store import Store
 
 COOKIE = "__Host-discreet"
@@ -64,6 +64,12 @@ class Identity:
     fingerprint: str | None = None
     token: str | None = field(default=None, repr=False)
     """Of the session, where the browser has one."""
+    serial: str | None = None
+    """Of the certificate of the connection."""
+    purpose: str | None = None
+    """What a signed request was for."""
+    signed: str | None = field(default=None, repr=False)
+    """The signed request itself."""
 
     @property
     def holder(self) -> str:
@@ -100,6 +106,25 @@ def from_certificate(store: Store, peer: ShownCertificate, address: str = "") ->
     Denied
         When it is unknown, suspended, revoked, expired, not for this, or its holder is not active.
     """
+    row, person = _holder(store, peer, "client")
+    return replace(known(person, STRONG, address, row.fingerprint, None), serial=row.serial)
+
+
+def signed_by(store: Store, signer: ShownCertificate, who: Identity) -> None:
+    """See that who signed a request is who sends it, with a certificate for signing that counts now.
+
+    Raises
+    ------
+    Denied
+        When it is somebody else's, unknown, suspended, revoked, expired or not for signing.
+    """
+    _, person = _holder(store, signer, "signature")
+    if person.id != who.principal_id:
+        raise who_are_you("other-signer")
+
+
+def _holder(store: Store, peer: ShownCertificate, purpose: str) -> tuple[CertificateRow, Person]:
+    """Whose certificate it is, where it counts for a purpose."""
     now = store.people.now()
     found = store.people.certificate(peer.serial)
     if found is None:
@@ -109,13 +134,13 @@ def from_certificate(store: Store, peer: ShownCertificate, address: str = "") ->
         raise who_are_you("other-certificate")
     if row.state != "valid":
         raise who_are_you(f"{row.state}-certificate")
-    if row.purpose != "client":
+    if row.purpose != purpose:
         raise who_are_you("certificate-purpose")
     if not row.not_before <= now < min(row.not_after, peer.not_after.timestamp()):
         raise who_are_you("expired-certificate")
     if person.state != "active":
         raise who_are_you("not-active")
-    return known(person, STRONG, address, row.fingerprint, None)
+    return row, person
 
 
 def from_session(store: Store, token: str, peer: ShownCertificate | None, address: str = "") -> Identity:

@@ -12,6 +12,7 @@ from discreet.server.question import QuestionRefusal
 from discreet.trust.log.writer import LogUnavailable
 
 MEDIA_TYPE = "application/problem+json"
+WHO = "not-signed-in"
 
 
 class Problem(NamedTuple):
@@ -37,7 +38,8 @@ UNEXPECTED = Problem(
 def problem_of(error: Exception) -> Problem:
     """What is told of an error. Only errors that were written for those who ask keep their text."""
     if isinstance(error, Denied):
-        return Problem(error.status, error.kind, error.message, error.hint, error.retry_after)
+        kind = WHO if error.status == 401 else error.kind  # only the log learns what was wrong
+        return Problem(error.status, kind, error.message, error.hint, error.retry_after)
     if isinstance(error, QuestionRefusal):
         return Problem(error.status, error.kind, error.message, error.hint)
     if isinstance(error, LogUnavailable):

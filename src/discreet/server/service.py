@@ -211,9 +211,14 @@ class Service:
             question=question.digest,
             answer=reply.digest,
             method=dataset.method.kind,
+            signed=who.signed,
         )
         await self.log.append(entry)
         return reply
+
+    async def log_denied(self, error: Denied, request: str, serial: str | None = None) -> None:
+        """Log that a proof of identity, or a signature, did not hold."""
+        await self.log.append(QuestionRefused(action="table.ask", rule=error.kind, request=request, serial=serial))
 
     async def _replied(
         self, who: Identity, dataset: Dataset, question: Question, selection: Selection, encoding: Encoding
@@ -271,7 +276,8 @@ class Service:
         self, who: Identity, place: tuple[str, str], question: Question | None, error: Exception, request: str
     ) -> None:
         """Log that nothing was answered; what is wrong with the log itself cannot be logged."""
-        rule = problem_of(error).kind if isinstance(error, DiscreetError) else "unexpected"
+        kind = error.kind if isinstance(error, Denied) else problem_of(error).kind
+        rule = kind if isinstance(error, DiscreetError) else "unexpected"
         known = place if place in self.datasets else (None, None)
         entry = QuestionRefused(
             **_who(who, request),
@@ -292,4 +298,5 @@ def in_order(edition: str) -> list[tuple[int, str]]:
 def _who(who: Identity, request: str) -> dict[str, Any]:
     """Who did something, as entries say it."""
     subject = who.name or "public"
-    return {"subject": subject, "request": request, "role": sorted(who.roles)[0].replace(" ", "_")}
+    role = sorted(who.roles)[0].replace(" ", "_").lower()
+    return {"subject": subject, "request": request, "role": role, "serial": who.serial, "purpose": who.purpose}

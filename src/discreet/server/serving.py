@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from types import FrameType
 from typing import Any
 
 from discreet.errors import OutputError
-from discreet.server.config import ServerConfig, read_config
+from discreet.server.config import ServerConfig, read_config, refuse_untrusted
 from discreet.server.dataset import Dataset
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
@@ -81,6 +82,7 @@ class Supervisor:
             When something is missing, damaged or not safe; nothing runs then.
         """
         config = self.config
+        refuse_untrusted(config)
         run = config.path(config.run)
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_shared(run, config.listen.user)
@@ -112,7 +114,7 @@ class Supervisor:
         number = self._listening.fileno()
         words = [sys.executable, "-m", "discreet.server.worker", str(self.path), "--fd", str(number)]
         user = self.config.listen.user
-        more: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+        more: dict[str, Any] = {} if user is None else {"user": user, "group": _group_of(user), "extra_groups": []}
         found: subprocess.Popen[bytes] = subprocess.Popen(
             words, pass_fds=[number], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more
         )
@@ -131,22 +133,39 @@ class Supervisor:
             self.say("The logger ended; it is started again. Nothing is answered without it.")
             self._logger.stop(timeout=1.0)
             time.sleep(AGAIN_AFTER)
-            self._logger = self._started_logger()
+            try:
+                self._logger = self._started_logger()
+            except OutputError as error:
+                self.say(f"{error.message} It is tried again.")
         for place, worker in enumerate(self._workers):
             if worker.poll() is not None:
                 self.say(f"A worker ended with {worker.returncode}; it is started again.")
                 _close(worker)
                 time.sleep(AGAIN_AFTER)
                 self._workers[place] = self._started_worker()
-                _await_ready(self._workers[place])
+                try:
+                    _await_ready(self._workers[place])
+                except OutputError as error:
+                    self.say(f"{error.message} It is tried again.")
+
+    def reload(self) -> None:
+        """Let workers read the lists of revoked certificates now."""
+        for worker in self._workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGHUP)
 
     def run(self) -> None:
-        """Serve until SIGTERM or SIGINT."""
+        """Serve until SIGTERM or SIGINT; SIGHUP reads the lists of revoked certificates again."""
 
         def stop(_number: int, _frame: FrameType | None) -> None:
             self._stopping = True
 
+        def reload(_number: int, _frame: FrameType | None) -> None:
+            self.reload()
+
+        wakeup = signal.set_wakeup_fd(-1)  # what watches other commands would not wait for workers to end
         before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, reload)
         try:
             self.start()
             self.say(f"Listening on {self.address}")
@@ -155,6 +174,7 @@ class Supervisor:
             self.stop()
             for number, handler in before.items():
                 signal.signal(number, handler)
+            signal.set_wakeup_fd(wakeup)
 
     def stop(self) -> None:
         """Let workers end what they have in hand, then the logger."""
@@ -190,6 +210,8 @@ def register(config: ServerConfig, datasets: dict[tuple[str, str], Dataset]) -> 
     place = config.store if "://" in config.store else config.path(config.store)
     if isinstance(place, Path) and not place.exists():
         migrate(place)
+        if config.listen.user is not None:
+            shutil.chown(place, config.listen.user, _group_of(config.listen.user))
     with Store.open(place) as store:
         for dataset in datasets.values():
             store.editions.register(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -27,6 +27,11 @@ from discreet.server.passkeys import LARGEST, Passkeys
 from discreet.server.store.failures import StoreError
 from discreet.server.store.sessions import csrf_token
 from discreet.server.store.store import Store
+from discreet.trust.log.entries import LogEntry, SignedIn, SignedOut
+from discreet.trust.log.writer import LogUnavailable
+
+if TYPE_CHECKING:
+    from discreet.server.service import Log
 
 RATE, SIZE = 0.2, 20.0
 """Sign-ins that an address may try: a second, and at once."""
@@ -43,7 +48,7 @@ def request_data(request: Request) -> RequestData:
     return RequestData(request.method, headers, address, tls.get("peer"))
 
 
-def problem(error: Denied | StoreError) -> Response:
+def problem(error: Denied | StoreError | LogUnavailable) -> Response:
     """An error as problem+json; who may not learn more does not."""
     status = error.status if isinstance(error, Denied) else 503
     body = {"title": error.message, "status": status, "detail": error.hint}
@@ -67,39 +72,68 @@ class SignIn:
         An identity provider, where there is one.
     passkeys
         Passkeys as a second factor, where they are offered.
+    log
+        Where sign-ins are written down before anybody is told of them.
+    refuse
+        Refuses a request whose connection no longer counts.
     """
 
     store: Store
     origin: str
     provider: IdentityProvider | None = None
     passkeys: Passkeys | None = None
+    log: Log | None = None
+    refuse: Callable[[Request], None] | None = None
 
     def routes(self) -> list[Route]:
         """Routes for a starlette application."""
         found = [
-            Route("/sign-in/certificate", self._page(self._certificate), methods=["POST"]),
+            Route("/sign-in/certificate", self._page(self._certificate, SignedIn), methods=["POST"]),
             Route("/sign-in/me", self._page(self._me), methods=["GET"]),
-            Route("/sign-out", self._page(self._out), methods=["POST"]),
+            Route("/sign-out", self._page(self._out, SignedOut), methods=["POST"]),
         ]
         if self.provider is not None:
             found.append(Route("/sign-in", self._page(self._begin), methods=["GET"]))
-            found.append(Route("/sign-in/callback", self._page(self._callback), methods=["GET"]))
+            found.append(Route("/sign-in/callback", self._page(self._callback, SignedIn), methods=["GET"]))
         if self.passkeys is not None:
             found.append(Route("/passkeys/options", self._page(self._new_passkey), methods=["POST"]))
             found.append(Route("/passkeys", self._page(self._register), methods=["POST"]))
             found.append(Route("/sign-in/passkey/options", self._page(self._passkey), methods=["POST"]))
-            found.append(Route("/sign-in/passkey", self._page(self._confirm), methods=["POST"]))
+            found.append(Route("/sign-in/passkey", self._page(self._confirm, SignedIn), methods=["POST"]))
         return found
 
-    def _page(self, page: Callable[[RequestData, Request, str], Response]) -> Callable[[Request], Awaitable[Response]]:
+    def _page(
+        self, page: Callable[[RequestData, Request, str], Response], logged: type[SignedIn | SignedOut] | None = None
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def answered(request: Request) -> Response:
+            try:
+                if self.refuse is not None:
+                    self.refuse(request)
+                body = await _bounded(request)
+                response = await run_in_threadpool(page, request_data(request), request, body)
+            except (Denied, StoreError) as error:
+                if logged is SignedIn:
+                    await self._append(SignedIn(decision="denied", level=0, rule=getattr(error, "kind", "no-store")))
+                return problem(error)
+            who: Identity | None = getattr(request.state, "signed_in", None)
+            if logged is not None and who is not None:
+                named = {"subject": who.name, "serial": who.serial}
+                given = logged is SignedIn
+                entry = SignedIn(**named, decision="granted", level=who.auth_level) if given else SignedOut(**named)
+                await self._append(entry)
+            return response
+
         async def serve(request: Request) -> Response:
             try:
-                body = await _bounded(request)
-                return await run_in_threadpool(page, request_data(request), request, body)
-            except (Denied, StoreError) as error:
+                return await answered(request)
+            except LogUnavailable as error:
                 return problem(error)
 
         return serve
+
+    async def _append(self, entry: LogEntry) -> None:
+        if self.log is not None:
+            await self.log.append(entry)
 
     def _who(self, data: RequestData) -> Identity:
         identity = who_asks(self.store, data)
@@ -109,17 +143,18 @@ class SignIn:
     def _slowly(self, data: RequestData) -> None:
         self.store.rates.take(f"sign-in {data.address}", rate=RATE, size=SIZE)
 
-    def _started(self, identity: Identity) -> Response:
+    def _started(self, identity: Identity, request: Request) -> Response:
+        request.state.signed_in = identity
         header = start_session(self.store, identity)
         return Response(status_code=204, headers={"Set-Cookie": header, "Cache-Control": "no-store"})
 
-    def _certificate(self, data: RequestData, _: Request, __: str) -> Response:
+    def _certificate(self, data: RequestData, request: Request, _: str) -> Response:
         self._slowly(data)
         if data.peer is None:
             raise who_are_you("no-certificate")
         identity = from_certificate(self.store, data.peer, data.address)
         check_origin(data, identity, self.origin)
-        return self._started(identity)
+        return self._started(identity, request)
 
     def _me(self, data: RequestData, _: Request, __: str) -> Response:
         identity = who_asks(self.store, data)
@@ -128,10 +163,11 @@ class SignIn:
             body["csrf"] = csrf_token(identity.token)
         return JSONResponse(body, headers={"Cache-Control": "no-store"})
 
-    def _out(self, data: RequestData, _: Request, __: str) -> Response:
+    def _out(self, data: RequestData, request: Request, _: str) -> Response:
         identity = self._who(data)
         if identity.token is not None:
             self.store.sessions.end(identity.token)
+            request.state.signed_in = identity
         return Response(status_code=204, headers={"Set-Cookie": drop_cookie(), "Clear-Site-Data": '"cache"'})
 
     def _begin(self, data: RequestData, _: Request, __: str) -> Response:
@@ -145,7 +181,8 @@ class SignIn:
         assert self.provider is not None
         secret = named_cookie(data.headers.get("cookie", ""), FLOW_COOKIE) or ""
         outside = self.provider.finish(self.store, dict(request.query_params), secret)
-        header = start_session(self.store, known_person(self.store, outside, data.address))
+        request.state.signed_in = known_person(self.store, outside, data.address)
+        header = start_session(self.store, request.state.signed_in)
         response = RedirectResponse("/", 303, {"Set-Cookie": header, "Cache-Control": "no-store"})
         response.headers.append("Set-Cookie", f"{FLOW_COOKIE}=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Lax")
         return response
@@ -165,10 +202,10 @@ class SignIn:
         text = self.passkeys.sign_in_options(self.store, self._who(data))
         return Response(text, headers={"Cache-Control": "no-store"}, media_type="application/json")
 
-    def _confirm(self, data: RequestData, _: Request, body: str) -> Response:
+    def _confirm(self, data: RequestData, request: Request, body: str) -> Response:
         self._slowly(data)
         assert self.passkeys is not None
-        return self._started(self.passkeys.confirm(self.store, self._who(data), body))
+        return self._started(self.passkeys.confirm(self.store, self._who(data), body), request)
 
 
 async def _bounded(request: Request) -> str:

@@ -7,12 +7,15 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -25,9 +28,12 @@ from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
 from discreet.server.identity import Identity, RequestData, check_origin, who_asks
 from discreet.server.metrics import Metrics
+from discreet.server.oidc import IdentityProvider
+from discreet.server.passkeys import Passkeys
 from discreet.server.question import Question
 from discreet.server.service import Service, Workplace
-from discreet.server.sign_in import request_data
+from discreet.server.sign_in import SignIn, request_data
+from discreet.server.signed import SignedRequests
 from discreet.server.store.store import Store
 from discreet.trust.log.client import AsyncLogClient
 from discreet.trust.peer import peer
@@ -80,10 +86,24 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
     protect(data, dataset.method, tables=[spec], key=key)
 
 
+def refusing(context: CheckedContext | None) -> Callable[[Request], None]:
+    """Refuses requests of connections whose certificate no longer counts: by the lists in memory, at every request."""
+
+    def refuse(request: Request) -> None:
+        shown = peer(request.scope)
+        if shown is not None:
+            why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
+            if why is not None:
+                raise who_are_you(why.value.replace(" ", "-"))
+
+    return refuse
+
+
 def asking(
     config: ServerConfig, store: Store, context: CheckedContext | None
 ) -> Callable[[Request], Awaitable[Identity]]:
     """Who asks, from the connection and the store; looked up at every request."""
+    refuse = refusing(context)
     origin = config.listen.origin
 
     def find(data: RequestData) -> Identity:
@@ -92,13 +112,9 @@ def asking(
         return found
 
     async def ask(request: Request) -> Identity:
+        refuse(request)
         data = request_data(request)
-        shown = peer(request.scope)
-        if shown is not None:
-            why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
-            if why is not None:
-                raise who_are_you(why.value.replace(" ", "-"))
-        if shown is None and "cookie" not in data.headers:
+        if data.peer is None and "cookie" not in data.headers:
             return find(data)  # the public: nothing is looked up
         return await asyncio.to_thread(find, data)
 
@@ -107,8 +123,12 @@ def asking(
 
 async def _reload(context: CheckedContext) -> None:
     """Take over new lists of revoked certificates; where they cannot be used, the old ones hold to their own end."""
+    now = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, now.set)
     while True:
-        await asyncio.sleep(RELOAD_EVERY)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(now.wait(), RELOAD_EVERY)
+        now.clear()
         try:
             context.reload()
         except DiscreetError as error:
@@ -132,7 +152,23 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
         metrics=Metrics(config.path(config.run)),
         proofs=client,
         ready=store.ready,
+        signatures=None if context is None or config.tls is None else SignedRequests(store, context, config.tls.signed),
+        operators_only=config.tls is not None,
+        more=[] if context is None else signing_in(config, store, client, context).routes(),
     )
+
+
+def signing_in(config: ServerConfig, store: Store, log: AsyncLogClient, context: CheckedContext) -> SignIn:
+    """The addresses of sign-in: by certificate, and by what [sign_in] names."""
+    part, origin = config.sign_in, config.listen.origin
+    provider: IdentityProvider | None = None
+    if part is not None and part.issuer and part.client_id and part.client_secret:
+        secret = config.path(part.client_secret).read_text("utf-8").strip()
+        provider = IdentityProvider(part.issuer, part.client_id, secret, f"{origin}/sign-in/callback")
+    passkeys = None
+    if part is not None and part.passkeys:
+        passkeys = Passkeys(urlsplit(origin).hostname or "", origin, part.title)
+    return SignIn(store, origin, provider, passkeys, log, refusing(context))
 
 
 def _store_place(config: ServerConfig) -> str | Path:

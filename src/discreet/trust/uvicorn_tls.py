@@ -16,6 +16,9 @@ from discreet.trust.peer import EXTENSION, PeerCertificate
 FORGED = (b"x-client-cert", b"x-forwarded-client-cert", b"x-ssl-client", b"x-tls-client", b"ssl-client")
 """How headers begin that proxies use to speak of certificates. Nobody believes them, and they are not passed on."""
 
+GOODBYE = 1.0
+"""Seconds that an idle client has to end its side of TLS when the server stops."""
+
 
 def uvicorn_options(context: ssl.SSLContext) -> dict[str, Any]:
     """Options of ``uvicorn.Config`` for a server with certificates.
@@ -72,6 +75,13 @@ def certificate_protocol() -> type[Any]:
             super().on_message_begin()
             found: dict[str, Any] = {EXTENSION: dict(self._tls)} if self._tls else {}
             self.scope["extensions"] = found
+
+        def shutdown(self) -> None:
+            """Close; a client that does not say goodbye holds nobody up."""
+            idle = self.cycle is None or self.cycle.response_complete
+            super().shutdown()
+            if idle:
+                self.loop.call_later(GOODBYE, self.transport.abort)
 
         def on_header(self, name: bytes, value: bytes) -> None:
             if not name.lower().replace(b"_", b"-").startswith(FORGED):

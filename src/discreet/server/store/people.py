@@ -158,6 +158,27 @@ class People(StorePart):
         """Somebody by their name."""
         return self._one(select(PRINCIPAL).where(PRINCIPAL.c.name == name))
 
+    def with_email(self, email: str) -> Person:
+        """Somebody by their e-mail address.
+
+        Raises
+        ------
+        InputError
+            When nobody has it, or several have.
+        """
+
+        def work(connection: Connection) -> list[Person]:
+            rows = connection.execute(select(PRINCIPAL).where(PRINCIPAL.c.email == email.lower())).all()
+            return [_person(connection, row) for row in rows]
+
+        found = read(self.engine, work)
+        if not email or len(found) != 1:
+            raise InputError(
+                "Nobody has the e-mail address of the certificate, or several have.",
+                hint="Enter the person: discreet server person NAME EMAIL",
+            )
+        return found[0]
+
     def known_outside(self, issuer: str, subject: str) -> Person | None:
         """Somebody by what an identity provider calls them."""
         chosen = (OUTSIDE_IDENTITY.c.issuer == issuer) & (OUTSIDE_IDENTITY.c.subject == subject)

@@ -24,6 +24,8 @@ Word = Annotated[str, Meta(pattern=r"\A[a-z][a-z0-9_.-]{0,59}\Z")]
 Label = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}\Z")]
 Serial = Annotated[str, Meta(pattern=r"\A[0-9a-f]{1,40}\Z")]
 Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Signed = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\Z", max_length=12_000)]
+"""A signed request, as it came (JWS): it proves who asked what."""
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Decision = Literal["granted", "denied"]
 
@@ -57,6 +59,7 @@ class AnswerGiven(LoggedAct, frozen=True, kw_only=True, tag="answer"):
     answer: Digest
     method: Text
     budget_after: Count | None = None
+    signed: Signed | None = None
 
 
 class QuestionRefused(LoggedAct, frozen=True, kw_only=True, tag="refusal"):
