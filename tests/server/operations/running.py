@@ -32,7 +32,7 @@ from discreet.trust.tls import client_context
 from tests.server.census import made
 from tests.trust.house import LOCAL, House
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TABLE = "/v1/datasets/census/latest/table"
 SETTINGS = """\
 version = 1
