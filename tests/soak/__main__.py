@@ -33,6 +33,8 @@ COUNTS = {
     "recipes": 5000,
     "loggers": 1000,
     "log_bits": 20_000,
+    "servers": 1000,
+    "log_disks": 50,
 }
 FORMATS = ["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
 LONGEST = 60.0
@@ -348,6 +350,20 @@ def log_bits(count: int, folder: Path) -> Counter[str]:
         path.write_bytes(whole)
     found["FAILED: the log itself"] = not check_log(folder / "log").holds
     return found
+
+
+def servers(count: int, folder: Path) -> Counter[str]:
+    """Kill workers, loggers and whole servers while clients ask: no wrong answer, no lost entry."""
+    from tests.soak.server import killed_at_random
+
+    return killed_at_random(folder, count, random.randrange(2**32))
+
+
+def log_disks(count: int, folder: Path) -> Counter[str]:
+    """Fill the disk of a server's log again and again: nothing leaves that is not logged."""
+    from tests.soak.server import full_disk
+
+    return full_disk(folder, count, random.randrange(2**32))
 
 
 def main(words: list[str]) -> int:

@@ -7,6 +7,7 @@ import asyncio
 import json
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -240,6 +241,7 @@ def main(words: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     LOG.setLevel(logging.INFO)
     _end_with_parent()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump of memory would hold records
     try:
         run_worker(read_config(given.config), socket.socket(fileno=given.fd))
     except DiscreetError as error:

@@ -1,0 +1,214 @@
+"""Kill -9 the worker, the logger or the whole server while clients ask: no wrong answer, no lost entry.
+
+Whoever asks keeps every answer. Afterwards each of them must be in the log, with its digest; the log must verify; and
+each answer must be the one that the data set gives when it is asked in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import http.client
+import io
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from discreet.server.dataset import open_dataset
+from discreet.trust.log_verify import check_log
+from tests.server.census import KEY, Asker
+from tests.server.operations.running import TABLE, Office, Running, asked, running
+
+QUESTIONS = (("sex",), ("marital",), ("sex", "marital"), ("education",), ("age_group:1", "sex"), ("labour:1",))
+LONGEST = 90.0
+"""Seconds within which a server that lost a process answers again."""
+MODULES = {"worker": "discreet.server.worker", "logger": "discreet.trust.log"}
+
+
+@dataclass
+class Clients:
+    """People who ask all the time, and keep what they are told."""
+
+    port: int
+    number: int = 3
+    answers: dict[str, tuple[tuple[str, ...], str, bytes]] = field(default_factory=dict)
+    """By the number of the request: question, digest in the header, bytes."""
+    found: Counter[str] = field(default_factory=Counter)
+    end: threading.Event = field(default_factory=threading.Event)
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def __enter__(self) -> Clients:
+        self.threads = [threading.Thread(target=self._ask, args=(who,)) for who in range(self.number)]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _ask(self, who: int) -> None:
+        draw = random.Random(who)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        while not self.end.is_set():
+            question = draw.choice(QUESTIONS)
+            try:
+                path = f"{TABLE}?variables={','.join(question)}&format=csv"
+                status, headers, content = asked(connection, path)
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                with self.guard:
+                    self.found["no answer"] += 1
+                self.end.wait(0.05)  # nobody is there
+                continue
+            with self.guard:
+                if status == 200:
+                    self.answers[headers["x-request-id"]] = (question, headers["x-content-digest"], content)
+                else:
+                    self.found[f"refused with {status}"] += 1
+            self.end.wait(0.01)
+
+    def answered(self, more: int) -> None:
+        """Wait until so many further answers have come."""
+        wanted, end = len(self.answers) + more, time.monotonic() + LONGEST
+        while len(self.answers) < wanted:
+            if time.monotonic() > end:
+                raise AssertionError("the server does not answer any more")
+            time.sleep(0.005)
+
+
+def killed_at_random(
+    folder: Path, kills: int, seed: int, kinds: tuple[str, ...] = (), workers: int = 2
+) -> Counter[str]:
+    """Kill processes of a server; ``kinds`` says which, in turn, instead of chance."""
+    draw, office = random.Random(seed), Office(folder)
+    settings = office.settings(workers=workers)
+    with ExitStack() as stack:
+        clients = Clients(office.port)
+        server = stack.enter_context(running(settings))
+        said = [server.lines]
+        with clients:
+            for number in range(kills):
+                clients.answered(10)
+                time.sleep(draw.uniform(0, 0.3))
+                kind = kinds[number % len(kinds)] if kinds else draw.choice(("worker", "logger", "server"))
+                clients.found[f"killed: {kind}"] += 1
+                if kind == "server":
+                    _kill_server(server)
+                    server = stack.enter_context(running(settings))
+                    said.append(server.lines)
+                else:
+                    os.kill(draw.choice(server.of_kind(MODULES[kind])), signal.SIGKILL)
+                    server.wait_for("started again", LONGEST)
+            clients.answered(10)
+        clients.found["FAILED: it did not stop as it should"] = server.stop() != 0
+    judge(office, clients, office.folder / "log")
+    find_secrets(office, ["".join(lines) for lines in said], clients.found)
+    return clients.found
+
+
+def _kill_server(server: Running) -> None:
+    """Kill the supervisor; what it started ends by itself."""
+    children = list(server.children())
+    server.process.kill()
+    server.process.wait()
+    end = time.monotonic() + LONGEST
+    while any(Path(f"/proc/{child}").exists() and not _zombie(child) for child in children):
+        if time.monotonic() > end:
+            raise AssertionError("processes of a killed server go on")
+        time.sleep(0.02)
+
+
+def _zombie(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def judge(office: Office, clients: Clients, log: Path) -> None:
+    """Compare what the clients have with the log, and with the data set asked here."""
+    found, there = clients.found, {}
+    kinds: Counter[str] = Counter()
+
+    def look(entry: Any) -> None:
+        kinds[entry.body["kind"]] += 1
+        if entry.body["kind"] == "answer":
+            there[entry.body["request"]] = entry.body["answer"]
+
+    verdict = check_log(log, each=look)
+    asker = Asker(open_dataset(office.folder / "census"))
+    right = {question: asker(*question) for question in QUESTIONS}
+    found["answers"], found["entries of answers"] = len(clients.answers), kinds["answer"]
+    found["repairs"] = kinds["repair"]
+    found["FAILED: the log does not verify"] = not verdict.holds
+    for request, (question, digest, content) in clients.answers.items():
+        found["FAILED: answered and not in the log"] += there.get(request) != digest
+        found["FAILED: cut answers"] += hashlib.sha256(content).hexdigest() != digest
+        found["FAILED: wrong answers"] += cells_of(content, question) != right[question]
+
+
+def cells_of(content: bytes, question: tuple[str, ...]) -> dict[tuple[str, ...], float]:
+    """The cells of an answer in CSV."""
+    rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig")))
+    names = [word.partition(":")[0] for word in question]
+    return {tuple(row[name] for name in names): float(row["value"]) for row in rows}
+
+
+def find_secrets(office: Office, said: list[str], found: Counter[str]) -> None:
+    """Look for keys, places and records in all that the server wrote for others to read."""
+    texts = [text.encode() for text in said]
+    for place in ("log", "run"):
+        texts += [path.read_bytes() for path in (office.folder / place).iterdir() if path.is_file()]
+    marks = [str(office.folder).encode(), KEY.secret, KEY.secret.hex().encode(), b"records.parquet", b"PRIVATE KEY"]
+    for mark in marks:
+        found["FAILED: a secret was written"] += sum(mark in text for text in texts)
+    found["texts looked through"] = len(texts)
+
+
+def full_disk(folder: Path, times: int, seed: int) -> Counter[str]:
+    """Fill the disk of the log while clients ask: nothing is answered then, and everything afterwards."""
+    found, draw, office = Counter[str](), random.Random(seed), Office(folder)
+    place = office.folder / "disk"
+    place.mkdir(mode=0o700)
+    settings = office.settings()
+    settings.write_text(settings.read_text().replace('folder = "log"', 'folder = "disk/log"'))
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k,mode=700", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        found["no file system could be mounted"] = 1
+        return found
+    try:
+        with running(settings):
+            clients = Clients(office.port, 1)
+            with clients:
+                for _ in range(times):
+                    clients.answered(draw.randint(1, 5))
+                    filling = place / "filling"
+                    with contextlib.suppress(OSError), filling.open("wb", buffering=0) as stream:  # full is full
+                        while stream.write(b"0" * 64):
+                            pass
+                    before = clients.found["refused with 503"]
+                    end = time.monotonic() + LONGEST
+                    while clients.found["refused with 503"] < before + 3 and time.monotonic() < end:
+                        time.sleep(0.005)
+                    clients.found["FAILED: answered without room for the log"] += (
+                        clients.found["refused with 503"] < before + 3
+                    )
+                    filling.unlink()
+                clients.answered(5)
+        judge(office, clients, place / "log")
+        found.update(clients.found)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+    return found
