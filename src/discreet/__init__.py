@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from discreet.rules.linkage import MaxLinked
     from discreet.rules.population import DeltaPresence, KMap
     from discreet.rules.profiles import Profile, profile
+    from discreet.server.client import connect
     from discreet.tables.adjust.method import Adjust
     from discreet.tables.intervals.method import Intervals
     from discreet.tables.perturb.cell_key_method import CellKey
@@ -190,6 +191,7 @@ _HOME = {
     "discreet.rules.population": ("DeltaPresence", "KMap"),
     "discreet.rules.levels": ("level_combinations",),
     "discreet.rules.profiles": ("Profile", "profile"),
+    "discreet.server.client": ("connect",),
     "discreet.comparison.algorithms": ("compare_algorithms",),
     "discreet.argus.apriori": ("apply_apriori",),
     "discreet.argus.data": ("read_argus", "read_argus_table"),
@@ -338,6 +340,7 @@ __all__ = [
     "check_output",
     "compare",
     "compare_algorithms",
+    "connect",
     "convert_batch",
     "coordinate",
     "crosstab",

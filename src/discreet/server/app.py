@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.applications import Starlette
@@ -25,7 +24,14 @@ from discreet.server.identity import Identity
 from discreet.server.metrics import Metrics
 from discreet.server.openapi import openapi
 from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
-from discreet.server.question import LARGEST, QuestionBody, QuestionRefusal, decode_question, question_of_query
+from discreet.server.question import (
+    LARGEST,
+    QuestionBody,
+    QuestionRefusal,
+    decode_question,
+    query_pairs,
+    question_of_query,
+)
 from discreet.server.roles import allowed
 from discreet.server.sdmx_rest import SdmxAddresses
 from discreet.server.service import Service
@@ -243,7 +249,7 @@ class TableApp:
 
     async def _question(self, request: Request) -> tuple[QuestionBody, str]:
         """The question of a request, and the format of its answer."""
-        pairs = parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=200)
+        pairs = query_pairs(request.url.query)
         chosen = [value for name, value in pairs if name == "format"]
         format = chosen[-1] if chosen else format_accepted(request.headers.get("accept", "*/*"))
         if request.method == "GET":

@@ -158,6 +158,10 @@ def _selection(dataset: Dataset, question: Question, body: QuestionBody, order: 
                 )
     codes = {name: dataset.levels[name][level - 1].hierarchy.index for name, level in chosen.items()}
     for name, wanted in body.select.items():
+        if not wanted:
+            raise QuestionRefusal(
+                "no-codes", f"No code of {name!r} is selected.", hint="List some, or leave it out.", status=400
+            )
         _known_codes(name, wanted, codes[name])
     for name, groups in body.groups.items():
         for group, members in groups.items():

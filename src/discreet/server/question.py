@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -15,6 +16,8 @@ from discreet.server.catalogue import EVERYBODY
 
 LARGEST = 256 * 1024
 """Bytes of a question."""
+MOST_PAIRS = 200
+"""Names with values in a query."""
 DEEPEST = 8
 """How deep lists and objects of a question may stand in one another; the parser itself goes no deeper than it must."""
 
@@ -32,7 +35,7 @@ class VariableAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A variable of a table, and down to which level of its hierarchy."""
 
     name: str
-    level: int | None = None
+    level: Annotated[int, msgspec.Meta(ge=1, le=999)] | None = None
 
 
 class QuestionBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -156,6 +159,25 @@ def plain(question: Question) -> dict[str, Any]:
         "variables": [f"{name}:{level}" for name, level in question.variables],
         "value": question.value,
     }
+
+
+def query_pairs(query: str) -> list[tuple[str, str]]:
+    """Names and values of a query.
+
+    Raises
+    ------
+    QuestionRefusal
+        When there are too many.
+    """
+    try:
+        return parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_PAIRS)
+    except ValueError:
+        raise QuestionRefusal(
+            "too-large",
+            f"The query has more than {MOST_PAIRS} parts.",
+            hint="Send the question by POST.",
+            status=400,
+        ) from None
 
 
 def question_of_query(pairs: Sequence[tuple[str, str]]) -> QuestionBody:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +17,7 @@ from discreet.server.dataset import Dataset
 from discreet.server.encoding import Encoding, kinds_accepted
 from discreet.server.gate import estimated_cells
 from discreet.server.identity import Identity
-from discreet.server.question import Question, QuestionBody, QuestionRefusal, asked
+from discreet.server.question import Question, QuestionBody, QuestionRefusal, asked, query_pairs
 from discreet.server.roles import allowed
 from discreet.server.sdmx_ml import (
     GENERIC_TYPE,
@@ -181,7 +180,7 @@ def _ids(structure: SdmxStructure, kind: str) -> list[str]:
 def _parameters(request: Request, known: dict[str, list[str]]) -> dict[str, str]:
     """Words of the query; what is not known is refused, so that nobody takes more for less than was asked."""
     found: dict[str, str] = {}
-    for name, value in parse_qsl(request.url.query, keep_blank_values=True, max_num_fields=200):
+    for name, value in query_pairs(request.url.query):
         if name not in known or value not in known[name] or name in found:
             may = "; ".join(f"{name}={' or '.join(values)}" for name, values in known.items())
             raise QuestionRefusal(

@@ -96,6 +96,7 @@ def test_selections_show_less_and_change_nothing(census: Dataset) -> None:
         ({"variables": ["area", "birth", "age_group", "labour"]}, "too-many-cells"),
         ({"variables": ["sex"], "select": {"age": ["1"]}}, "unknown-variable"),
         ({"variables": ["sex"], "select": {"sex": ["X"]}}, "unknown-code"),
+        ({"variables": ["sex"], "select": {"sex": []}}, "no-codes"),
         ({"variables": ["sex"], "groups": {"sex": {"F": ["M"]}}}, "group-name"),
         ({"variables": ["sex"], "groups": {"sex": {"both": ["F", "Total"]}}}, "group-members"),
     ],

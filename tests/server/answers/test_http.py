@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from discreet.server.roles import Role
 from discreet.server.service import Service, Workplace
 from tests.server.census import PUBLIC, Asker, Budgets, KeptLog
 
+BAD = "not-a-question"
+JSON = {"content-type": "application/json"}
 TABLE = "/v1/datasets/census/latest/table"
 
 
@@ -99,11 +102,52 @@ def test_refusals_are_logged_with_their_rule(server: Server) -> None:
         ({"json": {"variables": ["sex' or 1=1"]}}, 404, "unknown-variable"),
         ({"json": {"variables": ["sex\x00"]}}, 404, "unknown-variable"),
         ({"json": {"variables": ["../../etc/passwd"]}}, 404, "unknown-variable"),
+        ({"json": {"variables": ["sexx"]}}, 404, "unknown-variable"),
+        ({"json": {"variables": ["sex", "marital", "education", "labour"]}}, 403, "too-many-variables"),
+        ({"json": {"variables": ["area", "birth", "age_group", "labour"]}}, 413, "too-many-cells"),
+        ({"json": {"variables": ["sex"] * 30_000}}, 400, "twice"),
+        ({"content": b'{"variables": [{"name": "sex", "level": 1%s}]}' % (b"0" * 5_000), "headers": JSON}, 400, BAD),
+        ({"json": {"variables": [{"name": "sex", "level": -1}]}}, 400, "not-a-question"),
+        ({"json": {"variables": [{"name": "sex", "level": 9}]}}, 404, "unknown-level"),
+        ({"json": {"variables": ["sex"], "select": "F"}}, 400, "not-a-question"),
+        ({"json": {"variables": ["sex"], "select": {"sex": "F"}}}, 400, "not-a-question"),
+        ({"json": {"variables": ["sex"], "select": {"sex": [["F"]]}}}, 400, "not-a-question"),
+        ({"json": {"variables": ["sex"], "select": {"sex": []}}}, 400, "no-codes"),
+        ({"json": {"variables": ["sex"], "select": {"sex": ["F' or 1=1"]}}}, 404, "unknown-code"),
+        ({"json": {"variables": ["sex"], "select": {"age": ["1"]}}}, 400, "unknown-variable"),
+        ({"json": {"variables": ["sex"], "groups": {"sex": {"both": []}}}}, 400, "group-members"),
+        ({"json": {"variables": ["sex"], "universe": "age >= 18"}}, 404, "unknown-universe"),
+        ({"json": {"variables": ["sex"], "area": "G01' or 1=1"}}, 404, "unknown-area"),
+        ({"content": b'{"variables": ["sex"], "select": ' + b'{"a":' * 60_000, "headers": JSON}, 413, "too-large"),
+        ({"content": b'{"variables": ["sex"], "select": ' + b'{"a":' * 50, "headers": JSON}, 400, "too-deep"),
+        ({"content": b"", "headers": JSON}, 400, "not-json"),
+        ({"content": b'{"variables": ["sex"]}'}, 415, "not-json"),
+        ({"data": {"variables": "sex"}}, 415, "not-json"),
+        ({"content": b"{}", "headers": {"content-type": "application/json5"}}, 415, "not-json"),
     ],
 )
 def test_bad_questions_have_a_status_and_a_word(server: Server, send: dict[str, Any], status: int, kind: str) -> None:
     reply = server.client.post(TABLE, **send)
     assert (reply.status_code, reply.json()["type"]) == (status, f"urn:discreet:{kind}")
+    assert reply.json().get("detail") or "Available" in reply.json()["title"]
+    assert reply.headers["content-type"] == "application/problem+json"
+
+
+def test_too_many_cells_are_refused_with_their_number_before_any_work(
+    server: Server, census: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def worked(*_: object) -> None:
+        raise AssertionError("nothing is to be computed")
+
+    monkeypatch.setattr(server.service.workplace, "run", worked)
+    names = ["area", "birth", "age_group", "labour"]
+    cells = prod(len(census.hierarchies[name]) for name in names)
+    for path in (TABLE, TABLE.replace("/table", "/estimate")):
+        reply = server.client.post(path, json={"variables": names})
+        assert reply.status_code == 413
+        assert f"{cells:,} cells" in reply.json()["title"]
+    assert not server.budgets.used
+    assert server.client.post(TABLE, json={"variables": ["sex"]}).status_code == 500  # where work would be noticed
 
 
 @pytest.mark.parametrize(
@@ -117,6 +161,19 @@ def test_bad_questions_have_a_status_and_a_word(server: Server, send: dict[str, 
         ("/v1/datasets/census/latest/table?variables=sex&format=pdf", 406),
         ("/v1/datasets/census/latest/table?variables=" + "x" * 9000, 414),
         ("/v1/datasets/..%2f..%2fetc/latest", 404),
+        ("/v1/datasets/%2e%2e/%2e%2e/table?variables=sex", 404),
+        ("/v1/datasets/census/..%2f..%2f2021.1", 404),
+        ("/v1/datasets/census%00/latest", 404),
+        ("/v1/datasets/census/latest%0d%0aset-cookie:a=b", 404),
+        ("/v1/datasets/census/latest/variables/..%2f..%2fcatalogue.json", 404),
+        ("/v1/datasets/census/latest/variables/%2e%2e", 404),
+        ("/v1/datasets/CENSUS/latest", 404),
+        ("/v1/datasets/census/latest/table?variables=sex&select.sex=", 404),
+        ("/v1/datasets/census/latest/table?variables=sex&select.age=1", 400),
+        ("/v1/datasets/census/latest/table?variables=sex&select.sex=F&select.sex=M", 400),
+        ("/v1/datasets/census/latest/table?variables=sex&totals=maybe", 400),
+        ("/v1/datasets/census/latest/table?variables=,", 400),
+        ("/v1/datasets/census/latest/table?" + "&".join(f"a{n}=1" for n in range(300)), 400),
         ("/nothing", 404),
     ],
 )
