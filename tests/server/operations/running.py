@@ -223,14 +223,14 @@ class Running:
 
 
 @contextmanager
-def running(settings: Path, *, python: str = sys.executable) -> Iterator[Running]:
-    """Run a server, and end it with the block."""
+def running(settings: Path, *, python: str = sys.executable, compiled: bool = True) -> Iterator[Running]:
+    """Run a server, and end it with the block; a user without compiled kernels would take a minute to compile them."""
     process = subprocess.Popen(
         [python, "-m", "discreet", "serve", "--config", str(settings)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env=environment(),
+        env=environment() | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"}),
     )
     found = Running(process)
     reader = threading.Thread(target=found.read, daemon=True)

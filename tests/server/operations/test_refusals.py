@@ -194,7 +194,7 @@ def apart() -> Iterator[tuple[Office, Running]]:
         for path in [folder / "census", *(folder / "census").rglob("*")]:
             shutil.chown(path, -1, who.pw_gid)
         (folder / "source").chmod(0o700)
-        with running(settings, python=python_for_nobody()) as server:
+        with running(settings, python=python_for_nobody(), compiled=False) as server:
             yield found, server
     finally:
         shutil.rmtree(folder)
