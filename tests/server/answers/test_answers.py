@@ -165,3 +165,13 @@ def test_a_selection_of_areas_has_those_that_are_answered(tmp_path: Path) -> Non
     answer = answered(census, question, MemoryAccount())
     assert shown(census, answer, selection).code_lists[0] == ("Total", there)
     assert refusal(Asker(census), "area", "sex", select={"area": [gone]}, totals=False).kind == "small-area"
+
+
+def test_sums_of_a_hypercube_leave_out_areas_that_are_not_answered(tmp_path: Path) -> None:
+    cube = 'most_variables = 3\nmode = "hypercube"\nhypercube = ["sex", "area"]'
+    census = made(tmp_path, records=20_000, change={**REFUSING, "most_variables = 3": cube})
+    question, _ = admitted(census, QuestionBody(variables=["area", "sex"]))
+    table = answered(census, question, MemoryAccount()).table
+    assert census.refused["all"]
+    assert set(table.code_lists[0]) == set(census.areas.codes) - census.refused["all"]
+    assert {cell[0] for cell in cells(table)} <= set(table.code_lists[0])
