@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -14,7 +15,7 @@ DIGITS = 2
 
 
 def means_of(total: PublicTable, count: PublicTable) -> PublicTable:
-    """The means of the cells that both tables have, rounded half up; a cell whose published count is zero has none.
+    """The means of all cells, rounded half up; one whose published count is zero is empty, for it has none.
 
     Parameters
     ----------
@@ -23,35 +24,36 @@ def means_of(total: PublicTable, count: PublicTable) -> PublicTable:
     count
         The published counts, by the same variables.
     """
-    place: dict[tuple[str, ...], int] = {}
-    for row, codes in enumerate(_texts(count)):
-        place[codes] = row
-    found = np.array([place.get(codes, -1) for codes in _texts(total)], np.int64)
-    units = np.where(found >= 0, count.value[found], 0) if len(count) else np.zeros(len(total), np.int64)
-    rows = np.flatnonzero(units > 0)
+    shape = tuple(map(len, total.code_lists))
+    sums, units = _dense(total, total), _dense(count, total)
+    there = units > 0
     factor = 10 ** (DIGITS + count.decimals)
-    value: Ints = np.array(
-        [
-            (2 * int(s) * factor + int(n)) // (2 * int(n))
-            for s, n in zip(total.value[rows].tolist(), units[rows].tolist(), strict=True)
-        ],
-        np.int64,
-    )
+    value = np.zeros(len(sums), np.int64)
+    value[there] = [
+        (2 * s * factor + n) // (2 * n) for s, n in zip(sums[there].tolist(), units[there].tolist(), strict=True)
+    ]
     return replace(
         total,
         name=f"mean_{total.name}",
-        codes=total.codes[rows],
+        codes=np.stack(np.unravel_index(np.arange(len(sums)), shape), axis=1).astype(total.codes.dtype),
         value=value,
         decimals=total.decimals + DIGITS,
-        shown=np.ones(len(rows), np.bool_),
-        empty=np.zeros(len(rows), np.bool_),
+        shown=there,
+        empty=~there,
         lower=None,
         upper=None,
         coverage=None,
     )
 
 
-def _texts(table: PublicTable) -> list[tuple[str, ...]]:
-    """Codes of each cell."""
-    columns = [[codes[i] for i in table.codes[:, k].tolist()] for k, codes in enumerate(table.code_lists)]
-    return list(zip(*columns, strict=True)) if columns else []
+def _dense(table: PublicTable, like: PublicTable) -> Ints:
+    """Values of all cells of another table by their codes; those that are not listed are zero."""
+    shape = tuple(map(len, like.code_lists))
+    codes = np.empty_like(table.codes, np.int64)
+    for k, (own, others) in enumerate(zip(table.code_lists, like.code_lists, strict=True)):
+        place = {code: i for i, code in enumerate(others)}
+        codes[:, k] = np.array([place.get(code, -1) for code in own], np.int64)[table.codes[:, k]]
+    known = (codes >= 0).all(axis=1)
+    found = np.zeros(prod(shape), np.int64)
+    found[np.ravel_multi_index(tuple(codes[known].T), shape)] = table.value[known]
+    return found
