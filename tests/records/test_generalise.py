@@ -65,46 +65,56 @@ def some_people(draw, gaps: bool = False, most: int = 40) -> dict[str, list]:
     return found
 
 
-def by_hand(columns: dict[str, list], k: int, most: int, metric: str) -> tuple[float, tuple[int, ...]] | None:
-    """The best node, found by going through all of them record by record."""
+def by_hand(
+    columns: dict[str, list], k: int, most: int, metric: str, dearest: bool = False
+) -> tuple[float, tuple[int, ...]] | None:
+    """The best node, found by going through all of them record by record.
+
+    Where outliers are so few that a further class goes with them, it is the cheapest or the dearest of the smallest.
+    """
     rows = len(columns["age"])
     originals = list(zip(*(columns[name] for name in KEYS), strict=True))
     best = None
     for levels in product(range(3), range(3), range(1)):
         shown = [tuple(UP[n][v][up] for n, v, up in zip(KEYS, row, levels, strict=True)) for row in originals]
         sizes = Counter(shown)
-        gone = {row for row, size in sizes.items() if size < k}
-        total = sum(sizes[row] for row in gone)
-        if gone and total < k:
-            kept = [(size, row) for row, size in sizes.items() if row not in gone]
-            if not kept:
+        rare = {row for row, size in sizes.items() if size < k}
+        total = sum(sizes[row] for row in rare)
+        ways = [rare]
+        if rare and total < k:
+            least = min((size for row, size in sizes.items() if row not in rare), default=None)
+            if least is None:
                 continue
-            total += min(kept)[0]
-            gone.add(min(kept, key=lambda pair: pair[0])[1])
+            total += least
+            ways = [rare | {row} for row, size in sizes.items() if size == least and row not in rare]
         if total > most:
             continue
-        if metric in ("loss", "precision"):
-            lost = 0.0
-            for row in shown:
+        values = []
+        for gone in ways:
+            if metric in ("loss", "precision"):
+                lost = 0.0
+                for row in shown:
+                    for place, name in enumerate(KEYS):
+                        base, high = len(UP[name]), len(next(iter(UP[name].values()))) - 1
+                        own = (
+                            (LEAVES[name][row[place]] - 1) / (base - 1)
+                            if metric == "loss"
+                            else levels[place] / max(high, 1)
+                        )
+                        lost += 1 if row in gone else own
+                value = lost / (rows * 3)
+            elif metric == "entropy":
+                value = 0.0
                 for place, name in enumerate(KEYS):
-                    base, high = len(UP[name]), len(next(iter(UP[name].values()))) - 1
-                    own = (
-                        (LEAVES[name][row[place]] - 1) / (base - 1)
-                        if metric == "loss"
-                        else levels[place] / max(high, 1)
-                    )
-                    lost += 1 if row in gone else own
-            value = lost / (rows * 3)
-        elif metric == "entropy":
-            value = 0.0
-            for place, name in enumerate(KEYS):
-                own, common = Counter(columns[name]), Counter(row[place] for row in shown)
-                for old, row in zip(columns[name], shown, strict=True):
-                    value += log2((rows if row in gone else common[row[place]]) / own[old]) / rows
-        elif metric == "discernibility":
-            value = float(sum(size**2 for row, size in sizes.items() if row not in gone) + total * rows)
-        else:
-            value = rows / (len(set(sizes) - gone) + bool(gone))
+                    own, common = Counter(columns[name]), Counter(row[place] for row in shown)
+                    for old, row in zip(columns[name], shown, strict=True):
+                        value += log2((rows if row in gone else common[row[place]]) / own[old]) / rows
+            elif metric == "discernibility":
+                value = float(sum(size**2 for row, size in sizes.items() if row not in gone) + total * rows)
+            else:
+                value = rows / (len(set(sizes) - gone) + bool(gone))
+            values.append(value)
+        value = max(values) if dearest else min(values)
         order = (float(f"{value:.9g}"), sum(levels), levels)
         if best is None or order < best:
             best = order
@@ -118,20 +128,19 @@ METRIC = st.sampled_from(["loss", "precision", "entropy", "discernibility", "cla
 @settings(max_examples=120, deadline=None)
 def test_the_best_node_is_that_of_going_through_all_of_them(columns, k, outliers, metric, prune):
     rows = len(columns["age"])
-    expected = by_hand(columns, k, int(outliers * rows + 1e-9), metric)
+    most = int(outliers * rows + 1e-9)
+    expected, dearest = (by_hand(columns, k, most, metric, dearest) for dearest in (False, True))
     method = ds.Generalise(k, metric=metric, outliers=outliers)
     with pytest.MonkeyPatch.context() as patch:
         if prune:
             patch.setattr(lattice, "EXHAUSTIVE", 1)
-        if expected is None:
+        if expected is None or dearest is None:
             with pytest.raises(ProtectionError):
                 method.run(read_record_set(people(columns)))
             return
         facts = method.run(read_record_set(people(columns))).evidence.facts
-    assert facts["losses"][metric] == pytest.approx(expected[0], rel=1e-6, abs=1e-8)
-    # Ties between classes of one size may be broken in another way by hand, and then another node may be the best.
-    if facts["suppressed"] == 0:
-        assert facts["losses"][metric] <= expected[0] * (1 + 1e-6) + 1e-8
+    # Which of several smallest classes goes with few outliers is not said.
+    assert expected[0] * (1 - 1e-6) - 1e-8 <= facts["losses"][metric] <= dearest[0] * (1 + 1e-6) + 1e-8
 
 
 RULES = st.sampled_from(
