@@ -5,13 +5,14 @@ PY = .venv/bin/python
 # Tests start hundreds of processes: what they import is compiled once, whatever the environment says.
 TEST = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX='$(CURDIR)/.venv/bytecode' $(PY) -m pytest
 
-.PHONY: help install demo test test-papers coverage attack mutants soak lint bench docs clean
+.PHONY: help install demo test test-papers test-engines coverage attack mutants soak lint bench docs clean
 
 help:
 	@echo 'make install      set up .venv (Python 3.11 to 3.13)'
 	@echo 'make demo         protect a made-up table and show the report'
 	@echo 'make test         run the tests, without the long published figures'
 	@echo 'make test-papers  reproduce the published figures, the long ones too'
+	@echo 'make test-engines many tables through duckdb, PostgreSQL and Spark (installs Spark; needs Java)'
 	@echo 'make coverage     run the tests and print which lines and branches they do not come by (COVERAGE=tests/rules)'
 	@echo 'make attack       attack releases with programs, enumeration and forged folders, in full'
 	@echo 'make mutants      weaken the checks one by one and see that tests notice (long; MUTANTS="--sample 50")'
@@ -36,6 +37,10 @@ test:
 test-papers:
 	@sh tools/setup.sh
 	$(TEST) tests/papers -m 'paper or not paper'
+
+test-engines:
+	@sh tools/setup.sh spark
+	$(TEST) tests/engine -m engines
 
 # Directory by directory, so that what was measured is kept where a run ends early: `coverage report` shows it.
 MEASURED = $(wildcard tests/test_*.py tests/*/test_*.py tests/*/*/test_*.py)

@@ -2,7 +2,7 @@
 # Make .venv ready for the targets of the Makefile.
 #
 #   sh tools/setup.sh          the package with everything needed to use, test and document it
-#   sh tools/setup.sh bench    the same and the extra "bench"
+#   sh tools/setup.sh bench    the same and the extra "bench"; "spark" likewise
 #
 # PYTHON=/path/to/python names the interpreter to try first.
 #
@@ -156,8 +156,8 @@ build() {
 }
 
 case $extra in
-    '' | bench) ;;
-    *) die "Usage: sh tools/setup.sh [bench]" ;;
+    '' | bench | spark) ;;
+    *) die "Usage: sh tools/setup.sh [bench | spark]" ;;
 esac
 
 # An interpreter asked for by name replaces a .venv made with another version.

@@ -74,7 +74,9 @@ def refuse_reading(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_engine_lists_what_there_is() -> None:
-    with pytest.raises(ParameterError, match=r"There is no engine 'spark'\. Available: 'memory', 'duckdb', 'columns'"):
+    with pytest.raises(
+        ParameterError, match=r"There is no engine 'spark'\. Available: 'memory', 'duckdb', 'columns', 'remote'"
+    ):
         ds.Microdata(firms(), engine="spark")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"There is no engine 'duck'.*Did you mean 'duckdb'"):
         ds.tabulate(firms(), by={"area": AREA}, engine="duck")  # type: ignore[arg-type]

@@ -58,10 +58,11 @@ def refuse_alike_contributors(name: str, odd: Sequence[str], among: Callable[[li
         )
 
 
-def not_positive(name: str, count: int, first: int, decimals: int) -> InputError:
+def not_positive(name: str, count: int, first: int | None, decimals: int) -> InputError:
     """Weights of zero or less, or so small that they are rounded to zero."""
+    where = "" if first is None else f", first in record {first + 1}"
     return InputError(
-        f"In weight column {name!r} {counted(count, 'value', 'are')} not positive, first in record {first + 1}.",
+        f"In weight column {name!r} {counted(count, 'value', 'are')} not positive{where}.",
         hint=f"Weights must be greater than zero and are taken with {counted(decimals, 'decimal')} at most; leave "
         "records out "
         "with a filter instead.",

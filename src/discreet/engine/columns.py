@@ -150,6 +150,11 @@ class ColumnRecords(OpenedRecords):
     def __len__(self) -> int:
         return self.universe.records
 
+    def prepare(self, spec: TableSpec) -> None:
+        """Work out what is kept of the variables of a table, so that no later question is the first."""
+        for variable, hierarchy in spec.by.items():
+            self._numbered(variable, hierarchy)
+
     # ---- codes --------------------------------------------------------------------------------------------
 
     def _numbered(self, variable: str, hierarchy: Hierarchy) -> Recoded:

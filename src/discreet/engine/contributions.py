@@ -36,7 +36,16 @@ class ContributorRecords(NamedTuple):
     identity: Ints
 
 
-class _Lists(NamedTuple):
+class Known(NamedTuple):
+    """What the records of some contributors say besides amounts: weights, consent, requests, and who they are."""
+
+    weighted: bool
+    waived: bool
+    requested: bool
+    named: bool
+
+
+class ContributorLists(NamedTuple):
     """What is known of contributors within one finest cell, of all others per cell, and the holders of both."""
 
     finest: Ints
@@ -72,12 +81,13 @@ def contributions_of(
     absolute
         Let a contributor's absolute sum count.
     """
-    from discreet.engine.kernels import by_contributor, contributions, contributions_in_finest, merge_up
+    from discreet.engine.kernels import by_contributor, contributions, contributions_in_finest
 
     first = next(parts, None)
     if first is None:
         raise ValueError("There are no records.")
-    lists = _nothing_known(len(above.start) - 1, cells, kept, first)
+    known = Known(*(len(column) > 0 for column in (first.weighted, first.waived, first.requested, first.identity)))
+    lists = nothing_known(len(above.start) - 1, cells, kept, known)
     merge = not above.signed
     for part in chain([first], parts):
         records = (part.leaf, part.own, part.weighted, part.waived, part.requested, part.value, part.identity)
@@ -90,24 +100,34 @@ def contributions_of(
         else:
             start, order = by_contributor(part.contributor, part.contributors)
         contributions(start, order, *records, *above, absolute, merge, kept, *lists)
+    return merged_up(lists, above, top, kept, known)
+
+
+def merged_up(
+    lists: ContributorLists, above: Above, top: int, kept: int, known: Known
+) -> tuple[Contributions, Holders | None]:
+    """Contributions of every cell, once what finest cells know is entered into the cells above."""
+    from discreet.engine.kernels import merge_up
+
     merge_up(above.start, above.cell, kept, *lists)
-    return _finished(lists.cells, top, kept, first), _holders(lists)
+    return _finished(lists.cells, top, kept, known), _holders(lists)
 
 
-def _nothing_known(finest: int, cells: int, kept: int, like: ContributorRecords) -> _Lists:
+def nothing_known(finest: int, cells: int, kept: int, like: Known) -> ContributorLists:
+    """Empty lists for so many finest cells and cells."""
     from discreet.engine.kernels import REQUESTED, TOP, UNWAIVED
 
     sizes = (finest, cells)
-    known = [np.zeros((size, TOP + kept * (2 if len(like.weighted) else 1)), np.int64) for size in sizes]
-    held = [np.zeros((size if len(like.identity) else 0, 2 * HOLDERS), np.int64) for size in sizes]
+    known = [np.zeros((size, TOP + kept * (2 if like.weighted else 1)), np.int64) for size in sizes]
+    held = [np.zeros((size if like.named else 0, 2 * HOLDERS), np.int64) for size in sizes]
     for one in known:
         one[:, [UNWAIVED, REQUESTED, REQUESTED + 1]] = -1
     for one in held:
         one[:, :HOLDERS] = NOBODY
-    return _Lists(*known, *held)
+    return ContributorLists(*known, *held)
 
 
-def _holders(lists: _Lists) -> Holders | None:
+def _holders(lists: ContributorLists) -> Holders | None:
     from discreet.engine.kernels import COUNT
 
     if not len(lists.held):
@@ -115,12 +135,12 @@ def _holders(lists: _Lists) -> Holders | None:
     return Holders(lists.cells[:, COUNT].copy(), lists.held[:, :HOLDERS].copy(), lists.held[:, HOLDERS:].copy())
 
 
-def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Contributions:
+def _finished(known: Ints, top: int, kept: int, like: Known) -> Contributions:
     from discreet.engine.kernels import COUNT, NEGATIVE, NONZERO, OWN, REQUESTED, TOP, TOTAL, UNWAIVED, replicate
 
     largest = known[:, TOP : TOP + top].copy()
-    own = largest.copy() if len(like.weighted) else None
-    if len(like.weighted):
+    own = largest.copy() if like.weighted else None
+    if like.weighted:
         largest[:] = 0
         replicate(known, kept, largest)
     return Contributions(
@@ -128,8 +148,8 @@ def _finished(known: Ints, top: int, kept: int, like: ContributorRecords) -> Con
         known[:, TOTAL].copy(),
         largest,
         known[:, NEGATIVE] > 0,
-        known[:, UNWAIVED].copy() if len(like.waived) else None,
-        known[:, REQUESTED : REQUESTED + 2].copy() if len(like.requested) else None,
+        known[:, UNWAIVED].copy() if like.waived else None,
+        known[:, REQUESTED : REQUESTED + 2].copy() if like.requested else None,
         known[:, NONZERO].copy(),
         own,
         None if own is None else known[:, OWN].copy(),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from discreet.engine.cells import Above, LeafCells, RowFinder, all_cells, cells_above, rolled_up, row_finder
-from discreet.engine.contributions import ContributorRecords, contributions_of, kept_of, one_each
+from discreet.engine.cells import Above, LeafCells, all_cells, cells_above, rolled_up
+from discreet.engine.contributions import kept_of, one_each
 from discreet.engine.rollup import rolled_up_by_variable, signed
 from discreet.errors import counted
 from discreet.model.arrays import Ints
@@ -17,8 +17,19 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import Contributions, Holders, Table
 from discreet.model.units import sensible_decimals
 
-Feed = Callable[[str, RowFinder], Iterator[ContributorRecords]]
-"""Gives the records for a level (holding or record), each with the row of its finest cell."""
+
+class Wanted(NamedTuple):
+    """What is to be found of contributors: keys of the finest cells and of all, which lie above which, list lengths."""
+
+    leaves: Ints
+    cells: Ints
+    above: Above
+    top: int
+    kept: int
+
+
+Finder = Callable[[str, Wanted], tuple[Contributions, Holders | None]]
+"""Finds the contributors of every cell for a level (holding or record)."""
 
 
 class Scale(NamedTuple):
@@ -74,7 +85,7 @@ class ColumnPlan:
         rows = [sums.get(column, leaf.records) for column in self.columns]
         return leaf._replace(sums=np.ascontiguousarray(np.stack(rows)))
 
-    def table(self, leaf: LeafCells, modulus: int, feed: Feed) -> Table:
+    def table(self, leaf: LeafCells, modulus: int, find: Finder) -> Table:
         """The finished table from sums of the finest cells (one row per column of :attr:`summed`)."""
         from discreet.engine.kernels import codes_of_keys
 
@@ -93,7 +104,7 @@ class ColumnPlan:
         sums = dict(zip(self.columns, whole.sums, strict=True))
         amounts = records.scale(spec.value)
         shown, notes = self._shown_decimals(amounts, sums[spec.value])
-        contributions, holders = self._contributors(whole.records, sums[spec.value], above, leaf.keys, shape, feed)
+        contributions, holders = self._contributors(whole.records, sums[spec.value], above, leaf.keys, cells, find)
         return Table(
             spec=spec.with_(
                 weight=records.weight_name or False,
@@ -144,18 +155,16 @@ class ColumnPlan:
         return self.watched is None and not named and not signed(self.spec.hierarchies)
 
     def _contributors(
-        self, count: Ints, value: Ints, above: Above | None, leaves: Ints, shape: Sequence[int], feed: Feed
+        self, count: Ints, value: Ints, above: Above | None, leaves: Ints, cells: Ints, find: Finder
     ) -> tuple[dict[str, Contributions], Holders | None]:
         data, top = self.records.data, self.spec.top
         if above is None or self._one_each:
             unit = 10 ** self.records.scale(None).decimals
             return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top, self.weighted)), None
-        rows = row_finder(leaves, shape)
-        kept = kept_of(top, self.records.lightest)
+        wanted_of = Wanted(leaves, cells, above, top, kept_of(top, self.records.lightest))
         # Without a contributor column a holding is a record, and one look serves both.
         wanted = self.spec.levels if data.contributor else ("record",)
         levels = [level for level in ("holding", "record") if level in wanted or self.names_holders(level)]
-        absolute, cells = self.spec.absolute, len(count)
-        found = {level: contributions_of(feed(level, rows), above, cells, top, kept, absolute) for level in levels}
+        found = {level: find(level, wanted_of) for level in levels}
         contributions = {level: found.get(level, found[levels[-1]])[0] for level in self.spec.levels}
         return contributions, next((holders for _, holders in found.values() if holders is not None), None)

@@ -11,28 +11,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
-from discreet.engine.cells import LeafCells, RowFinder
-from discreet.engine.contributions import ContributorRecords
-from discreet.engine.plan import ColumnPlan, Scale
+from discreet.engine.cells import LeafCells, RowFinder, row_finder
+from discreet.engine.contributions import ContributorRecords, contributions_of
+from discreet.engine.plan import ColumnPlan, Scale, Wanted
 from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
-from discreet.model.table import Table
+from discreet.model.table import Contributions, Holders, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.engine.encode import Records
-    from discreet.engine.record_keys import MadeKeys
+    from discreet.engine.record_keys import KeyFacts, MadeKeys
 
 HOMES = {
     "memory": "discreet.engine.memory",
     "duckdb": "discreet.engine.outofcore",
     "columns": "discreet.engine.columns",
+    "remote": "discreet.engine.remote",
 }
 """Modules of the engines by name; one is imported when it is first asked for."""
 
@@ -80,7 +81,13 @@ class OpenedRecords(ABC):
     def table(self, spec: TableSpec) -> Table:
         """The answer to one question."""
         plan = ColumnPlan(spec, self)
-        return plan.table(self.leaf_cells(plan), self.key_modulus, partial(self.contributors, plan))
+        return plan.table(self.leaf_cells(plan), self.key_modulus, partial(self.contributions, plan))
+
+    def contributions(self, plan: ColumnPlan, level: str, wanted: Wanted) -> tuple[Contributions, Holders | None]:
+        """Contributors of every cell for a level (holding or record), from the records one by one."""
+        rows = row_finder(wanted.leaves, [len(h) for h in plan.spec.hierarchies])
+        parts, absolute = self.contributors(plan, level, rows), plan.spec.absolute
+        return contributions_of(parts, wanted.above, len(wanted.cells), wanted.top, wanted.kept, absolute)
 
 
 class Engine(Protocol):
@@ -112,6 +119,22 @@ class Engine(Protocol):
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The same records in memory, for methods that change single ones."""
+
+
+@runtime_checkable
+class LooksAtKeys(Protocol):
+    """An engine that looks at record keys where they lie."""
+
+    def key_facts(self, data: Microdata) -> KeyFacts:
+        """What is known of the record keys of all records, after they were looked at."""
+
+
+@runtime_checkable
+class FindsCodes(Protocol):
+    """An engine that finds the codes of a column where they lie."""
+
+    def codes(self, data: Microdata, variable: str) -> tuple[Any, int, int]:
+        """The distinct values of a column (Arrow), how many records there are, and how many gaps."""
 
 
 def engine_of(data: Microdata) -> Engine:

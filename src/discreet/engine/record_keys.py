@@ -23,6 +23,13 @@ FEW = 10
 """So many more equal keys than chance gives are tolerated."""
 
 
+class KeyFacts(NamedTuple):
+    """How many record keys there are, and below which number whole ones lie; ``None`` for fractions."""
+
+    records: int
+    reach: int | None
+
+
 class MadeKeys(NamedTuple):
     """How record keys are made of a column of identifiers, see :func:`record_keys`."""
 
@@ -146,21 +153,30 @@ def check_record_keys(keys: Any, modulus: int | None = None) -> None:
         units, space = given, modulus
     n = len(units)
     if modulus is None:
-        equal = doubles(units)
-        expected = n * (n - 1) / 2 / space
-        if equal > FEW + expected + 6 * np.sqrt(expected):
-            raise InputError(
-                f"{equal} of {counted(n, 'record key')} occur more than once; chance gives about {expected:.0f}.",
-                hint="Keys with few digits or drawn per group protect little; make them with record_keys().",
-                recipe_hint="Keys with few digits or drawn per group protect little; name a column of stable "
-                'identifiers instead (identifier = "..." of the method), of which keys are made.',
-            )
+        refuse_equal_keys(n, doubles(units), space)
         return
     if n < 20 * space:
         return
     counts = np.zeros(space, np.int64)
     for at in range(0, n, AT_ONCE):  # whole columns of other types would be copied
         counts += np.bincount(units[at : at + AT_ONCE].astype(np.int64, copy=False), minlength=space)
+    refuse_uneven_keys(counts, n, space)
+
+
+def refuse_equal_keys(n: int, equal: int, space: int) -> None:
+    """Refuse fractions of which more are equal than chance gives among so many possible ones."""
+    expected = n * (n - 1) / 2 / space
+    if equal > FEW + expected + 6 * np.sqrt(expected):
+        raise InputError(
+            f"{equal} of {counted(n, 'record key')} occur more than once; chance gives about {expected:.0f}.",
+            hint="Keys with few digits or drawn per group protect little; make them with record_keys().",
+            recipe_hint="Keys with few digits or drawn per group protect little; name a column of stable "
+            'identifiers instead (identifier = "..." of the method), of which keys are made.',
+        )
+
+
+def refuse_uneven_keys(counts: Ints, n: int, space: int) -> None:
+    """Refuse whole keys that occur more or less often than chance gives."""
     spread = float(((counts - n / space) ** 2).sum()) / (n / space)
     if spread > space + 10 * np.sqrt(2 * space):
         raise InputError(

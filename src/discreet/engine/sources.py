@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.engine.encode import Amounts, Records
-from discreet.engine.protocol import OpenedRecords, columns_of, engine_of, open_records
-from discreet.engine.record_keys import MadeKeys, check_record_keys, stable_identities
+from discreet.engine.protocol import LooksAtKeys, OpenedRecords, columns_of, engine_of, open_records
+from discreet.engine.record_keys import KeyFacts, MadeKeys, check_record_keys, stable_identities
 from discreet.engine.rollup import signed
 from discreet.errors import NeedsError
 from discreet.files.frames import numbers
@@ -66,13 +66,6 @@ def numbers_of(table: Table, column: str) -> Floats:
     return np.asarray(numbers(frame, column), np.float64)
 
 
-class KeyFacts(NamedTuple):
-    """How many record keys there are, and below which number whole ones lie; ``None`` for fractions."""
-
-    records: int
-    reach: int | None
-
-
 def tested_keys(data: Microdata) -> KeyFacts:
     """What is known of the record keys that records bring, after :func:`check_record_keys` has looked at them.
 
@@ -81,6 +74,8 @@ def tested_keys(data: Microdata) -> KeyFacts:
     engine = engine_of(data)
     kept, place = engine.kept(data), f"tested {data.record_key}"
     found: KeyFacts | None = None if kept is None else kept.get(place)
+    if found is None and isinstance(engine, LooksAtKeys):
+        return engine.key_facts(data)
     if found is None:
         keys = np.asarray(engine.keys(data))
         reach = max(int(np.max(keys, initial=0)) + 1, 2) if keys.dtype.kind in "iu" else None

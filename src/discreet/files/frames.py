@@ -512,10 +512,14 @@ def flags(table: pa.Table, name: str) -> Bools:
     return np.array(array, dtype=np.bool_)
 
 
-def bad_numbers(name: str, count: int, first: int, what: str) -> InputError:
-    """Error for values that cannot be summed; ``first`` is the number of the first record, from 0."""
+def bad_numbers(name: str, count: int, first: int | None, what: str) -> InputError:
+    """Error for values that cannot be summed; ``first`` is the number of the first record, from 0.
+
+    Records of a database have no numbers, and ``first`` is ``None``.
+    """
+    where = "" if first is None else f", first in record {first + 1}"
     return InputError(
-        f"In column {name!r} {counted(count, 'value', what)}, first in record {first + 1}.",
+        f"In column {name!r} {counted(count, 'value', what)}{where}.",
         hint="Correct or impute them, or leave the records out with a filter.",
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from discreet.errors import ParameterError, listed, unknown_name
 from discreet.model import doors
+from discreet.model.address import Address, stays_in_its_engine
 from discreet.model.condition import parse_conditions
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import (
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from discreet.rules.records import RecordRule
 
 Names = str | Sequence[str]
-EngineName = Literal["memory", "duckdb", "columns"]
+EngineName = Literal["memory", "duckdb", "columns", "remote"]
 ROLES = {
     "contributor": CONTRIBUTOR,
     "weight": WEIGHT,
@@ -57,8 +58,9 @@ class Microdata:
     Parameters
     ----------
     source
-        A data frame (pandas, polars, pyarrow, duckdb) or the path of a csv, Parquet, xlsx, SPSS (sav), Stata
-        (dta) or SAS (sas7bdat) file.
+        A data frame (pandas, polars, also lazy, pyarrow, duckdb) or the path of a csv, Parquet, xlsx, SPSS (sav), Stata
+        (dta) or SAS (sas7bdat) file. Records that stay where they are: the address of a table, such as
+        ``"postgres://user:password@host/database/table"``, an ibis table or a Spark frame.
     contributor
         Column that says who a record belongs to (firm, holding); records of one contributor add up before
         the rules look at them. Without it every record is a contributor of its own.
@@ -107,7 +109,9 @@ class Microdata:
         anything else. The log, which stays with the custodian, says how many. Tables have ``where`` instead.
     engine
         What makes tables of the records: ``"memory"``; ``"duckdb"`` for csv and Parquet files larger than memory; or
-        ``"columns"`` where ``source`` is a folder of columns, which is mapped and not read. All give the same answer.
+        ``"columns"`` where ``source`` is a folder of columns, which is mapped and not read; ``"remote"`` where the
+        records stay in a database or cluster, which is taken for addresses, ibis tables and Spark frames. All give the
+        same answer.
 
     Examples
     --------
@@ -142,12 +146,14 @@ class Microdata:
     engine: EngineName = "memory"
     assessment: RecordAssessment | None = field(default=None, repr=False)
     encoded: Any = field(default=None, repr=False)
+    taken: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is None:
             raise ParameterError("Microdata needs a data frame or the path of a file.")
         if isinstance(self.source, str):
-            object.__setattr__(self, "source", Path(self.source))
+            found = Address.parse(self.source) if "://" in self.source else Path(self.source)
+            object.__setattr__(self, "source", found)
         if isinstance(self.source, Path) and self.source.suffix.lower() in FIXED:
             raise ParameterError(
                 f"{self.source.name!r} has no separators: its metadata say where fields begin.",
@@ -160,6 +166,8 @@ class Microdata:
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         if self.engine not in get_args(EngineName):
             raise ParameterError(unknown_name("engine", str(self.engine), get_args(EngineName)))
+        if stays_in_its_engine(self.source) and self.engine == "memory" and not self.taken:
+            object.__setattr__(self, "engine", "remote")
         codes = {column: _names("missing_codes", given) for column, given in self.missing_codes.items()}
         object.__setattr__(self, "missing_codes", codes)
         object.__setattr__(self, "leave_out", parse_conditions(self.leave_out))
@@ -197,7 +205,8 @@ class Microdata:
         """
         others: dict[str, Microdata] = self.__dict__.setdefault("_others", {self.engine: self})
         if engine not in others:
-            made = replace(self, engine=engine)
+            # Whoever asks for memory by name takes the records out of the engine that they lie in.
+            made = replace(self, engine=engine, taken=engine == "memory")
             made.__dict__["_others"] = others
             others.setdefault(engine, made)  # another thread may have been first
         return others[engine]
@@ -339,7 +348,7 @@ class Microdata:
     def __repr__(self) -> str:
         roles = self.roles_given()
         words = ", ".join(f"{k}={(v if isinstance(v, str) else ', '.join(v))!r}" for k, v in roles)
-        what = self.source.name if isinstance(self.source, Path) else type(self.source).__name__
+        what = self.source.name if isinstance(self.source, Path | Address) else type(self.source).__name__
         return f"Microdata({what}, {words or 'no roles'})"
 
     def _repr_html_(self) -> str:

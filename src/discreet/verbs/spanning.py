@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from discreet.engine.encode import recoded
-from discreet.engine.protocol import engine_of
+from discreet.engine.protocol import FindsCodes, engine_of
 from discreet.errors import InputError, ParameterError, counted, unknown_column
 from discreet.files.frames import column_or_delimiter
 from discreet.model.geography import Geography
@@ -86,9 +86,8 @@ def codes_that_occur(data: Microdata, variable: str) -> list[str]:
         )
     found: dict[str, None] = {}
     ordered, rows, gaps = False, 0, 0
-    for piece in engine_of(data).pieces(data, [variable], [variable]):
-        column = piece[variable]
-        rows, gaps = rows + len(column), gaps + column.null_count
+    for column, more, empty in _columns(data, variable):
+        rows, gaps = rows + more, gaps + empty
         kind = column.type
         if pa.types.is_dictionary(kind):
             ordered = kind.ordered
@@ -111,6 +110,16 @@ def codes_that_occur(data: Microdata, variable: str) -> list[str]:
             hint=f"Name another column, or give its codes: by={{{variable!r}: ds.Hierarchy.flat(codes)}}.",
         )
     return list(found) if ordered else _sorted(found)
+
+
+def _columns(data: Microdata, variable: str) -> Iterator[tuple[Any, int, int]]:
+    """Values of a column, with how many records there are and how many gaps: all of them, or those that occur."""
+    engine = engine_of(data)
+    if isinstance(engine, FindsCodes):
+        yield engine.codes(data, variable)
+        return
+    for piece in engine.pieces(data, [variable], [variable]):
+        yield piece[variable], len(piece), piece[variable].null_count
 
 
 def _sorted(codes: Iterable[str]) -> list[str]:

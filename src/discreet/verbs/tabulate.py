@@ -97,8 +97,9 @@ def tabulate(
     specs
         Ready specs instead of ``by`` and ``value``; they make a :class:`~discreet.TableSet`.
     engine
-        ``"memory"``, ``"duckdb"`` for files larger than memory, or ``"columns"`` for folders of columns; what the data
-        say (``Microdata(engine=)``) where left out. All give the same answer.
+        ``"memory"``, ``"duckdb"`` for files larger than memory, ``"columns"`` for folders of columns, or ``"remote"``
+        for tables of a database or cluster; what the data say (``Microdata(engine=)``) where left out. All give the
+        same answer.
     weight
         Weight column; ``None`` takes the one the data declare, ``False`` none.
     **options
