@@ -1,0 +1,1 @@
+"""Models of data that several owners hold and none of them shows."""

@@ -1,0 +1,1 @@
+"""What all protocols between parties share: randomness, sealed messages, rounds, connections and files."""

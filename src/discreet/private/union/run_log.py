@@ -1,0 +1,71 @@
+"""The list of unions that a holder took part in: one run for each counterpart and purpose, entered as it begins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from discreet.errors import InputError
+from discreet.private.parties.conversation import Desk
+from discreet.private.parties.rounds import PartyTask, Talk
+from discreet.private.problems import ProtocolError
+from discreet.trust.private_folder import read_bounded, replace_file
+
+T = TypeVar("T")
+LARGEST_LOG = 10_000_000
+
+
+class LoggedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A run that was begun."""
+
+    session: str
+    other: str
+    purpose: str
+    begun: str
+
+
+def entered(task: PartyTask[T], file: Path, other: str, purpose: str) -> PartyTask[T]:
+    """The same task, entered in the log once the other has greeted and before anything of the records is sent.
+
+    A counterpart that breaks runs off and asks again would learn a size each time; so the beginning counts.
+
+    Raises
+    ------
+    ProtocolError
+        ``too many runs``, in the run, when there was one with this counterpart for this purpose.
+    """
+    _runs(file)  # one that cannot be read is told before anybody waits
+
+    def work(desk: Desk) -> Talk[T]:
+        _enter(file, LoggedRun(desk.session.hex(), other, purpose, datetime.now(UTC).isoformat(timespec="seconds")))
+        return (yield from task.work(desk))
+
+    return replace(task, work=work)
+
+
+def _enter(file: Path, new: LoggedRun) -> None:
+    runs = _runs(file)
+    for one in runs:
+        if one.session == new.session:
+            return  # a run by files that is taken up again
+        if (one.other, one.purpose) == (new.other, new.purpose):
+            raise ProtocolError(
+                "too many runs",
+                f"There was a run with {new.other} for this purpose.",
+                hint="A second one can show single records. Agree on another purpose, and why it is needed.",
+            )
+    replace_file(file, b"".join(msgspec.json.encode(one) + b"\n" for one in (*runs, new)))
+
+
+def _runs(file: Path) -> list[LoggedRun]:
+    if not file.exists():
+        return []
+    try:
+        lines = read_bounded(file, "log of unions", LARGEST_LOG).splitlines()
+        return [msgspec.json.decode(line, type=LoggedRun) for line in lines]
+    except msgspec.MsgspecError:
+        raise InputError(f"The log of unions {file.name!r} is damaged.", hint="Nothing is run without it.") from None

@@ -1,0 +1,180 @@
+"""The commands ``discreet joint`` and ``discreet union``: processes of their own, over mutual TLS on loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography")
+pytest.importorskip("rbcl")
+
+from click.testing import CliRunner
+
+from discreet.cli import main
+from discreet.private import JointPlan
+from tests.private.joint.pooled import iterated, matrix, people, pooled
+from tests.private.parties.offices import Offices, at, child
+
+PATIENCE = ["--patience", "30"]
+
+
+@pytest.fixture(scope="module")
+def offices(tmp_path_factory):
+    return Offices(tmp_path_factory.mktemp("offices"))
+
+
+def words(credentials) -> list[str]:
+    return [
+        "--certificate",
+        str(credentials.certificate),
+        "--key",
+        str(credentials.key),
+        "--authorities",
+        str(credentials.authorities),
+    ]
+
+
+@contextmanager
+def started(*arguments) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-m", "discreet", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def as_csv(columns, file: Path) -> Path:
+    names = list(columns)
+    rows = [",".join(names), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+PLAN = """version = 1
+owners = ["A", "B", "C"]
+model = "logit"
+formula = "y ~ x + g"
+
+[levels]
+g = ["a", "b", "c"]
+"""
+
+
+def test_three_owners_and_a_coordinator_as_commands(offices, tmp_path):
+    owners = people("ABC")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    files = {name: as_csv(owners[name], tmp_path / f"{name}.csv") for name in owners}
+    own = words(offices.credentials("coordinator", server=True))
+    with started("joint", "coordinate", plan, "--port", 0, *PATIENCE, *own, "--json") as carrying:
+        port = json.loads(carrying.stdout.readline())["port"]
+        others = {
+            name: child(lambda name=name: other_owner(offices, name, owners, port, tmp_path / "plan.toml"))
+            for name in "BC"
+            if offices.credentials(name)
+        }
+        with started(*fit("A", plan, files, port, offices, tmp_path)) as process:
+            code, out, err = ended(process)
+            assert code == 0, err
+        told = {"A": json.loads(out), **{name: one.told()["result"] for name, one in others.items()}}
+        assert ended(carrying)[0] == 0
+    beta, _ = iterated(matrix(owners), pooled(owners, "y"), "logit")
+    assert np.abs(np.array(told["B"]["coefficients"]) - beta).max() < 1e-9
+    assert told["A"] == told["B"] == told["C"] == json.loads((tmp_path / "A.json").read_text())
+
+
+def other_owner(offices, name, owners, port, plan):
+    return JointPlan.read(plan).run_as(name, owners[name], at(offices, name, port)).to_dict()
+
+
+def fit(name, plan, files, port, offices, tmp_path):
+    return [
+        *("joint", "fit", plan, files[name], "--me", name, "--coordinator", f"localhost:{port}", *PATIENCE),
+        *words(offices.credentials(name)),
+        *("--output", tmp_path / f"{name}.json", "--json"),
+    ]
+
+
+def union_words(name, other, file, offices, tmp_path, *more):
+    return [
+        *(file, "--me", name, "--other", other, "--id", "id", "--data", "x", "--purpose", "study"),
+        *("--log", tmp_path / f"log of {name}", *words(offices.known[name]), *more),
+    ]
+
+
+def test_a_union_as_commands(offices, tmp_path):
+    one = as_csv({"id": [f"00{k}" for k in range(12)], "x": range(12)}, tmp_path / "a.csv")
+    other = as_csv({"id": [f"00{k}" for k in range(8, 18)], "x": range(108, 118)}, tmp_path / "b.csv")
+    offices.credentials("holder A")
+    offices.credentials("holder B", server=True)
+    serving = union_words("holder B", "holder A", other, offices, tmp_path, "--port", 0, *PATIENCE, "--json")
+    with started("union", "serve", *serving) as helper:
+        port = json.loads(helper.stdout.readline())["port"]
+        joining = union_words("holder A", "holder B", one, offices, tmp_path, *PATIENCE)
+        output = ["--address", f"localhost:{port}", "--output", tmp_path / "union.csv"]
+        with started("union", "join", *joining, *output) as initiator:
+            code, out, err = ended(initiator)
+            assert code == 0, err
+            assert out.startswith("own records 12; the other's 10; union 18; shared 4")
+        code, out, _ = ended(helper)
+        assert (code, json.loads(out)["union"]) == (0, 18)
+    rows = (tmp_path / "union.csv").read_text().split()
+    assert sorted(map(int, rows[1:])) == [*range(12), *range(112, 118)]
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def test_what_is_refused_before_anybody_is_asked(offices, tmp_path):
+    file = as_csv({"id": range(20), "x": range(20)}, tmp_path / "a.csv")
+    offices.credentials("holder A")
+    plain = union_words("holder A", "holder B", file, offices, tmp_path)
+    assert run("union", "join", *plain, "--output", tmp_path / "o.csv").exit_code == 2
+    assert run("union", "join", *plain, "--address", "localhost:1").exit_code == 2
+    taken = as_csv({"id": [1]}, tmp_path / "taken.csv")
+    assert run("union", "join", *plain, "--address", "localhost:1", "--output", taken).exit_code == 3
+    assert run("union", "join", *plain, "--address", "localhost:1", "--output", tmp_path / "o.xlsx").exit_code == 3
+    assert run("union", "join", *plain, "--folder", tmp_path / "f", "--output", tmp_path / "o.csv").exit_code == 2
+    cost = run("union", "join", *plain, "--dry-run", "--json")
+    assert cost.exit_code == 0, cost.output
+    assert json.loads(cost.output)["records"] == 20
+    assert not (tmp_path / "log of holder A").exists()
+    (tmp_path / "plan.toml").write_text(PLAN + "surprise = 1\n")
+    done = run(
+        "joint",
+        "fit",
+        tmp_path / "plan.toml",
+        file,
+        "--me",
+        "A",
+        "--coordinator",
+        "localhost:1",
+        *words(offices.credentials("A")),
+    )
+    assert done.exit_code == 3
+    assert "cannot be read" in done.output
+
+
+def test_nobody_at_the_other_end_is_an_error_with_a_name_and_no_output(offices, tmp_path):
+    file = as_csv({"id": range(20), "x": range(20)}, tmp_path / "a.csv")
+    offices.credentials("holder A")
+    plain = union_words("holder A", "holder B", file, offices, tmp_path, "--address", "localhost:1", "--patience", 1)
+    done = run("union", "join", *plain, "--output", tmp_path / "o.csv", "--json")
+    assert done.exit_code == 9
+    assert json.loads(done.output)["message"].startswith("Party unreachable")
+    assert not (tmp_path / "o.csv").exists()
