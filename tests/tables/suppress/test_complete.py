@@ -36,7 +36,7 @@ def called(monkeypatch) -> list[Any]:
         found.append(((limits.effort, limits.seconds), None if allowed is None else np.flatnonzero(allowed).tolist()))
         return CertifiedPattern(NOTHING, {}, {}, {"limit_struck_at": 7})
 
-    def often(system, cost, attackers, limits):
+    def often(system, cost, attackers, limits, likely):
         found.append("afresh")
         return CertifiedPattern(NOTHING, {}, {}, {})
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Bools, Floats
 from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
@@ -24,15 +24,16 @@ def complete(
     effort: int | None = None,
     seconds: float | None = None,
     within: CertifiedPattern | None = None,
+    likely: Bools | None = None,
 ) -> CertifiedPattern:
     """A certified pattern that withholds whatever the given one does.
 
     Families are first looked for among the unsafe and the given cells alone, so that a pattern which is safe as it
     stands stays as it is; only cells without one may cost anything. Limits count for these. ``within`` is what
-    :func:`within_given` found, where somebody asked already.
+    :func:`within_given` found, where somebody asked already, and ``likely`` cells that a cheap pattern withholds.
     """
     if not (system.given & system.now & ~system.known).any():
-        return certify_often(system, cost, attackers, EffortLimits(effort, seconds))
+        return certify_often(system, cost, attackers, EffortLimits(effort, seconds), likely)
     within = within_given(system, cost, attackers) if within is None else within
     if not within.unprotected:
         return within

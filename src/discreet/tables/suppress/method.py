@@ -27,6 +27,7 @@ from discreet.relations.whole_counts import in_whole_counts
 from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.bound import against_least, least_cost, with_least_cost
 from discreet.tables.suppress.certified import EffortLimits
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.complete import complete
@@ -190,16 +191,18 @@ class Suppress(TableMethod):
         twins = self._twins(whole)
         system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
         limits = EffortLimits(self.effort, self.time_limit)
+        least = least_cost(hidden, cost, attackers)
         proposed = self._proposed(hidden, cost, attackers)
         if proposed is not None:
             pattern = proposed.pattern
             notes += proposed.notes()
         else:
-            pattern = complete(hidden, cost, attackers, self.effort, self.time_limit)
+            pattern = complete(hidden, cost, attackers, self.effort, self.time_limit, likely=least.likely)
         if self.algorithm == "optimal":
             from discreet.tables.suppress.best import improve_to_optimum
 
             pattern = improve_to_optimum(hidden, cost, attackers, pattern, limits, self.solver)
+        pattern = with_least_cost(hidden, cost, pattern, least)
         withheld, stuck = self._with_safe_sums(whole, pattern.withheld, twins)
         failures = classify(system, attackers, pattern.unprotected, stuck)
         as_proposed = None if self.repair else proposed
@@ -222,11 +225,12 @@ class Suppress(TableMethod):
             accepted=len(taken),
         )
         said = () if proposed is None else proposed.findings(hidden)
+        said += against_least(pattern.effort)
         if self.algorithm == "optimal":
             from discreet.tables.suppress.best import beyond_optimum
 
             before = pattern.withheld if twins is None else pattern.withheld[twins.cell]
-            said = (beyond_optimum(pattern.effort, int((withheld & ~before).sum())),)
+            said += (beyond_optimum(pattern.effort, int((withheld & ~before).sum())),)
         evidence = Evidence(
             self.record(), claim, system.decimals, certificates, proofs, pattern.effort, taken, findings=said
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.model.arrays import Floats
+from discreet.model.arrays import Bools, Floats
 from discreet.progress import as_part
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
@@ -24,13 +24,21 @@ SMALL, MOST = 2_000, 250_000
 SPREAD = 0.3
 """Costs of each further search are multiplied by numbers whose logarithms have a standard deviation that grows by this:
 patterns that differ more leave more to choose from when they are merged."""
+PROPOSED, DISCOUNT = 15_000, 0.1
+"""Systems of more cells start from a proposal: what it holds costs this share of its cost in the first pattern."""
 FEW = 1
 """So few secondaries are not worth another search."""
 
 
-def certify_often(system: System, cost: Floats, attackers: Attackers, limits: EffortLimits) -> CertifiedPattern:
-    """A certified pattern; without limits of effort or time the best that several searches lead to."""
-    first = certify(system, cost, attackers, limits)
+def certify_often(
+    system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, likely: Bools | None = None
+) -> CertifiedPattern:
+    """A certified pattern; without limits of effort or time the best that several searches lead to.
+
+    In large systems cells that a cheap pattern ``likely`` withholds are cheap in the first pattern.
+    """
+    proposed = None if likely is None or len(system) <= PROPOSED else np.where(likely, DISCOUNT * cost, cost)
+    first = certify(system, cost, attackers, limits, first_cost=proposed)
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
     starts = min(STARTS, MOST // max(first.effort["simplex_iterations"], 1))
     limited = limits.effort is not None or limits.seconds is not None
