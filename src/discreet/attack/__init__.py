@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discreet.attack.linkage import link, link_all_ways
     from discreet.attack.linkage_result import Linkage
     from discreet.attack.margins import Disclosed, disclosed_by_bounds, margin_bounds, two_way_disclosure
+    from discreet.attack.plots import PlotAttack, density_attack, histogram_attack
     from discreet.attack.rank_windows import RankBounds, rank_bounds
     from discreet.attack.record_attack import RecordAttack, ShareInterval, binomial_interval
     from discreet.attack.record_audit import NotRun, RecordAudit
@@ -64,6 +65,7 @@ __all__ = [
     "MarginChoice",
     "MembershipAttack",
     "NotRun",
+    "PlotAttack",
     "RankBounds",
     "RecordAttack",
     "RecordAudit",
@@ -87,8 +89,10 @@ __all__ = [
     "binomial_interval",
     "closest_records",
     "compare_series_links",
+    "density_attack",
     "difference_releases",
     "disclosed_by_bounds",
+    "histogram_attack",
     "inference_attack",
     "interval_disclosure",
     "least_squares_attack",
@@ -124,6 +128,7 @@ if not TYPE_CHECKING:
             "linkage": ["link", "link_all_ways"],
             "linkage_result": ["Linkage"],
             "margins": ["Disclosed", "disclosed_by_bounds", "margin_bounds", "two_way_disclosure"],
+            "plots": ["PlotAttack", "density_attack", "histogram_attack"],
             "rank_windows": ["RankBounds", "rank_bounds"],
             "record_attack": ["RecordAttack", "ShareInterval", "binomial_interval"],
             "record_audit": ["NotRun", "RecordAudit"],
