@@ -12,8 +12,10 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     audit,
     blanking,
     columns,
+    columns_large,
     comparison,
     engines,
+    engines_remote,
     fair,
     generalising,
     hard_small,
@@ -23,6 +25,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     microaggregation,
     noise,
     optimal,
+    parties,
     perturbation,
     population_risk,
     prepared,
@@ -35,7 +38,9 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     retrieval,
     risk,
     rounding,
+    safe_plots,
     series,
+    server,
     startup,
     structure,
     suppression,
@@ -48,10 +53,12 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
 from benchmarks.registry import CASES, run_cases
 
 BY_NAME_ONLY = (
+    *engines_remote.BY_NAME_ONLY,
     *suppression_large.BY_NAME_ONLY,
     *adjustment.BY_NAME_ONLY,
     *rounding.BY_NAME_ONLY,
     *hard_small.BY_NAME_ONLY,
+    *columns_large.BY_NAME_ONLY,
 )
 """Cases that take long."""
 

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from discreet.records.shuffle import Shuffle
     from discreet.records.swap import Swap
     from discreet.records.synthesise import Synthesise
+    from discreet.report.safe_plots.account import PlotAccount
     from discreet.rules import (
         Dominance,
         GroupDisclosure,
@@ -111,6 +112,7 @@ if TYPE_CHECKING:
     from discreet.verbs.repair import repair
     from discreet.verbs.replay import replay
     from discreet.verbs.risk import risk
+    from discreet.verbs.safe_plot import safe_plot
     from discreet.verbs.save import save, sign
     from discreet.verbs.step_risk import risk_by_step
     from discreet.verbs.structure import structure
@@ -215,7 +217,9 @@ _HOME = {
     "discreet.verbs.risk": ("risk",),
     "discreet.verbs.step_risk": ("risk_by_step",),
     "discreet.verbs.tiers": ("Tier", "Tiers", "is_nested", "tiers"),
+    "discreet.verbs.safe_plot": ("safe_plot",),
     "discreet.verbs.save": ("save", "sign"),
+    "discreet.report.safe_plots.account": ("PlotAccount",),
     "discreet.verbs.structure": ("structure",),
     "discreet.verbs.tabulate": ("tabulate",),
     "discreet.comparison.tune": ("family", "tune"),
@@ -303,6 +307,7 @@ __all__ = [
     "NoiseTable",
     "PPercent",
     "Pattern",
+    "PlotAccount",
     "Pram",
     "PriorPosterior",
     "Profile",
@@ -377,6 +382,7 @@ __all__ = [
     "risk_by_step",
     "run_batch",
     "run_recipe",
+    "safe_plot",
     "save",
     "show_progress",
     "sign",

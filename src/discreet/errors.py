@@ -143,7 +143,7 @@ def counted(number: int, noun: str, verb: str = "") -> str:
 def unknown_name(kind: str, name: str, available: Iterable[str], where: str = "") -> str:
     """Message for a name that is not there: what was asked, the nearest, what there is."""
     choices = list(available)
-    near = get_close_matches(name, choices, n=1)
+    near = get_close_matches(name, choices, n=1) or [one for one in choices if one.casefold() == name.casefold()]
     text = f"There is no {kind} {name!r}{' in ' + where if where else ''}."
     if near:
         text += f" Did you mean {near[0]!r}?"

@@ -35,6 +35,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "series": ("Linking series", "series"),
     "prices": ("Trying other promises", "promise"),
     "relations": ("Finding out which cells add up", ""),
+    "bound": ("Working out the least cost", ""),
     "protect": ("Protecting unsafe cells", ""),
     "improve": ("Looking for cells that can be published after all", ""),
     "search again": ("Searching again from another start", ""),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,6 +36,7 @@ COUNTS = {
     "log_bits": 20_000,
     "servers": 1000,
     "log_disks": 50,
+    "parties": 100,
 }
 FORMATS = ["csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px", "parquet", "sav", "dta"]
 LONGEST = 60.0
@@ -353,10 +355,19 @@ def log_bits(count: int, folder: Path) -> Counter[str]:
 
 
 def servers(count: int, folder: Path) -> Counter[str]:
-    """Kill workers, loggers and whole servers while clients ask: no wrong answer, no lost entry."""
+    """Kill workers, loggers, PostgreSQL and whole servers while clients ask: no wrong answer, no lost entry."""
+    from tests.server.postgres import make_postgres, missing
     from tests.soak.server import killed_at_random
 
-    return killed_at_random(folder, count, random.randrange(2**32))
+    if why := missing():
+        print(f"  without PostgreSQL: {why}", flush=True)
+        return killed_at_random(folder, count, random.randrange(2**32))
+    postgres = make_postgres()
+    try:
+        return killed_at_random(folder, count, random.randrange(2**32), postgres=postgres)
+    finally:
+        postgres.stop()
+        shutil.rmtree(postgres.folder, ignore_errors=True)
 
 
 def log_disks(count: int, folder: Path) -> Counter[str]:
@@ -364,6 +375,13 @@ def log_disks(count: int, folder: Path) -> Counter[str]:
     from tests.soak.server import full_disk
 
     return full_disk(folder, count, random.randrange(2**32))
+
+
+def parties(count: int, folder: Path) -> Counter[str]:
+    """Kill parties and coordinators of joint models and unions: an end with a name at all others, no result."""
+    from tests.soak.parties import killed_parties
+
+    return killed_parties(count, folder)
 
 
 def main(words: list[str]) -> int:

@@ -24,9 +24,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.server.dataset import open_dataset
+from discreet.server.gate import admitted
+from discreet.server.question import QuestionBody
+from discreet.server.store.schema import migrate
+from discreet.server.store.store import Store
 from discreet.trust.log_verify import check_log
 from tests.server.census import KEY, Asker
 from tests.server.operations.running import TABLE, Office, Running, asked, running
+from tests.server.postgres import Postgres
 
 QUESTIONS = (("sex",), ("marital",), ("sex", "marital"), ("education",), ("age_group:1", "sex"), ("labour:1",))
 LONGEST = 90.0
@@ -63,6 +68,10 @@ class Clients:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         while not self.end.is_set():
             question = draw.choice(QUESTIONS)
+            if draw.random() < 0.2:  # somebody else, for whom nothing is kept
+                connection.close()
+                place = (f"127.0.0.{draw.randint(2, 250)}", 0)
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10, source_address=place)
             try:
                 path = f"{TABLE}?variables={','.join(question)}&format=csv"
                 status, headers, content = asked(connection, path)
@@ -88,34 +97,77 @@ class Clients:
             time.sleep(0.005)
 
 
+KINDS = {"worker": 4, "logger": 10, "database": 5, "server": 1}
+"""What is killed, and how often: workers and servers take seconds of CPU to start."""
+
+
 def killed_at_random(
-    folder: Path, kills: int, seed: int, kinds: tuple[str, ...] = (), workers: int = 2
+    folder: Path, kills: int, seed: int, kinds: tuple[str, ...] = (), workers: int = 3, postgres: Postgres | None = None
 ) -> Counter[str]:
-    """Kill processes of a server; ``kinds`` says which, in turn, instead of chance."""
+    """Kill processes of a server, and of its database where that is PostgreSQL; ``kinds`` instead of chance."""
     draw, office = random.Random(seed), Office(folder)
     settings = office.settings(workers=workers)
+    store: str | Path = folder / "server.db"
+    chances = {kind: chance for kind, chance in KINDS.items() if kind != "database" or postgres is not None}
+    if postgres is not None:
+        store = postgres.url("postgres")
+        migrate(store)
+        settings.write_text(settings.read_text().replace('"server.db"', f'"{store}"'))
     with ExitStack() as stack:
         clients = Clients(office.port)
         server = stack.enter_context(running(settings))
         said = [server.lines]
         with clients:
             for number in range(kills):
-                clients.answered(10)
-                time.sleep(draw.uniform(0, 0.3))
-                kind = kinds[number % len(kinds)] if kinds else draw.choice(("worker", "logger", "server"))
+                clients.answered(3)
+                time.sleep(draw.uniform(0, 0.2))
+                kind = kinds[number % len(kinds)] if kinds else draw.choices([*chances], [*chances.values()])[0]
                 clients.found[f"killed: {kind}"] += 1
                 if kind == "server":
                     _kill_server(server)
                     server = stack.enter_context(running(settings))
                     said.append(server.lines)
-                else:
-                    os.kill(draw.choice(server.of_kind(MODULES[kind])), signal.SIGKILL)
-                    server.wait_for("started again", LONGEST)
+                elif kind == "database":
+                    assert postgres is not None
+                    _kill_database(postgres, draw)
+                elif there := server.of_kind(MODULES[kind]):  # it may be starting again
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(draw.choice(there), signal.SIGKILL)
             clients.answered(10)
         clients.found["FAILED: it did not stop as it should"] = server.stop() != 0
     judge(office, clients, office.folder / "log")
+    charged(office, clients, store)
     find_secrets(office, ["".join(lines) for lines in said], clients.found)
     return clients.found
+
+
+def _kill_database(postgres: Postgres, draw: random.Random) -> None:
+    """Kill the server of the database, or one that works for a connection; the first must be started again."""
+    (first, *_) = (postgres.folder / "data" / "postmaster.pid").read_text().split()
+    mine = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+    if draw.random() < 0.5 and mine:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(draw.choice(mine)), signal.SIGKILL)  # all others end then, and it recovers by itself
+        return
+    os.kill(int(first), signal.SIGKILL)
+    end = time.monotonic() + LONGEST
+    while True:
+        try:
+            return postgres.start()
+        except RuntimeError:  # one that worked for a connection has not noticed yet
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def charged(office: Office, clients: Clients, store: str | Path) -> None:
+    """See that every table that was answered is in the account."""
+    dataset = open_dataset(office.folder / "census")
+    with Store.open(store) as opened:
+        for names in {question for question, _, _ in clients.answers.values()}:
+            question, _ = admitted(dataset, QuestionBody(variables=list(names)))
+            there = opened.account.has(dataset.name, dataset.edition, question.digest)
+            clients.found["FAILED: answered and not in the account"] += not there
 
 
 def _kill_server(server: Running) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,11 @@ from discreet.cli.group import SpokenCommand
 from discreet.cli.options import JSON
 from discreet.cli.terminal import errors, result
 from discreet.errors import InputError, counted
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+    from discreet.trust.peer import PeerCertificate
 
 LARGEST = 65_536
 """Bytes of a certificate."""
@@ -70,10 +76,8 @@ def certificate(database: str, file: Path, as_json: bool) -> None:
     """Enter the certificate in FILE (PEM) for the person whose e-mail address it has."""
     with errors(as_json):
         from discreet.server.store.store import Store
-        from discreet.trust.peer import PeerCertificate
-        from discreet.trust.private_folder import read_bounded
 
-        shown = PeerCertificate.from_der(_der(read_bounded(file, "certificate", LARGEST)))
+        shown = certificate_in(file)[1]
         purposes = [{"user": "client", "signing": "signature"}.get(one, "") for one in sorted(shown.purposes)]
         if len(purposes) != 1 or not purposes[0]:
             raise InputError(
@@ -93,14 +97,24 @@ def certificate(database: str, file: Path, as_json: bool) -> None:
         result(plain, f"Certificate {shown.serial} is {holder.name}'s.", as_json)
 
 
-def _der(data: bytes) -> bytes:
+def certificate_in(file: Path) -> tuple[Certificate, PeerCertificate]:
+    """The first certificate of a file, and what it says of its holder.
+
+    Raises
+    ------
+    InputError
+        When there is none that can be read.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding
 
     from discreet.trust.certificates import unreadable
+    from discreet.trust.peer import PeerCertificate
+    from discreet.trust.private_folder import read_bounded
 
     try:
-        return x509.load_pem_x509_certificates(data)[0].public_bytes(Encoding.DER)
+        found = x509.load_pem_x509_certificates(read_bounded(file, "certificate", LARGEST))[0]
+        return found, PeerCertificate.from_der(found.public_bytes(Encoding.DER))
     except unreadable(IndexError):
         raise InputError(
             "The certificate cannot be read.", hint="Give the file that discreet ca issue wrote."

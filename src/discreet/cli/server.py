@@ -9,6 +9,7 @@ import click
 from discreet.cli.group import SpokenCommand
 from discreet.cli.options import JSON
 from discreet.cli.people import COMMANDS, DATABASE
+from discreet.cli.role_commands import role
 from discreet.cli.terminal import errors, result
 from discreet.errors import counted
 
@@ -27,7 +28,7 @@ def server() -> None:
     """The database of a table server: make, upgrade, copy, restore it; enter people and certificates."""
 
 
-for _command in COMMANDS:
+for _command in (*COMMANDS, role):
     server.add_command(_command)
 
 

@@ -20,6 +20,7 @@ run = "run"
 host = "127.0.0.1"
 port = {port}
 workers = {workers}
+origin = "http://127.0.0.1:{port}"
 
 [log]
 folder = "log"

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.errors import counted
 from discreet.model import doors
+from discreet.model.address import Address
 from discreet.model.display import cut_line
 from discreet.model.notebook import MEANING, Chip, indented, items, listing, page, sentence
 from discreet.model.pivot import PivotSide, PivotSource, pivoted
@@ -253,7 +254,9 @@ def hierarchy_page(hierarchy: Hierarchy) -> str:
 
 def microdata_page(data: Microdata) -> str:
     """Records: where they come from, and what their columns are for; never a record."""
-    kind = data.source.name if isinstance(data.source, Path) else f"a {type(data.source).__name__} in memory"
+    kind = f"a {type(data.source).__name__}{'' if data.engine == 'remote' else ' in memory'}"
+    if isinstance(data.source, Path | Address):
+        kind = data.source.name
     shape = getattr(data.source, "shape", None)
     size = ""
     if isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(number, int) for number in shape):

@@ -55,14 +55,25 @@ def choose_decimals_of(pieces: Callable[[], Iterable[Floats]], name: str) -> int
     """
     spans = [(float(np.abs(piece).max(initial=0.0)), float(np.abs(piece).sum())) for piece in pieces()]
     largest = max((span[0] for span in spans), default=0.0)
-    exact = _exact_decimals(pieces)
+    return chosen_decimals(
+        name, largest, sum(span[1] for span in spans), _exact_decimals(pieces), lambda: _near_decimals(pieces, largest)
+    )
+
+
+def chosen_decimals(
+    name: str, largest: float, total: float, exact: int | None, near_decimals: Callable[[], int | None]
+) -> int:
+    """Decimals for a column of which the largest and the sum of absolute values are known.
+
+    ``exact`` decimals write all values, where any do; ``near_decimals`` finds those that do but for noise.
+    """
     if exact is None or largest * 10.0**exact >= 10.0**SURE_DIGITS:
-        near = _near_decimals(pieces, largest)
+        near = near_decimals()
         exact = exact if near is None else near
     if exact is None:
         magnitude = int(np.ceil(np.log10(largest))) if largest > 0 else 0
         exact = min(max(0, SIGNIFICANT_DIGITS - magnitude), 15)
-    if sum(span[1] for span in spans) * 10.0**exact >= LARGEST:
+    if total * 10.0**exact >= LARGEST:
         raise InputError(
             f"Column {name!r} is too large for exact 64-bit sums with {counted(exact, 'decimal')}.",
             hint="Express the column in a larger unit (thousands), or round it.",

@@ -45,6 +45,7 @@ class Answers:
 
     most: int = 4096
     _kept: OrderedDict[tuple[str, str], Answer] = field(default_factory=OrderedDict)
+    _charged: OrderedDict[tuple[str, str], None] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def get(self, project: str, question: Question) -> Answer | None:
@@ -62,8 +63,22 @@ class Answers:
             while len(self._kept) > self.most:
                 self._kept.popitem(last=False)
 
+    def charged(self, project: str, table: str) -> bool:
+        """Whether a table was charged when this project asked for it, or for a part of it."""
+        with self._lock:
+            return (project, table) in self._charged
 
-def answered(dataset: Dataset, question: Question, account: Account, key: Key | None = None) -> Answer:
+    def put_charged(self, project: str, table: str) -> None:
+        """Keep that a table was charged when this project asked."""
+        with self._lock:
+            self._charged[project, table] = None
+            while len(self._charged) > 16 * self.most:
+                self._charged.popitem(last=False)
+
+
+def answered(
+    dataset: Dataset, question: Question, account: Account, key: Key | None = None, *, charged: bool = False
+) -> Answer:
     """The answer to an admitted question.
 
     Parameters
@@ -76,6 +91,8 @@ def answered(dataset: Dataset, question: Question, account: Account, key: Key | 
         Where readings are charged before the answer is given.
     key
         The secret of methods that draw while they answer.
+    charged
+        Whether the one who asks had it charged before; see :func:`charge`.
 
     Raises
     ------
@@ -88,17 +105,20 @@ def answered(dataset: Dataset, question: Question, account: Account, key: Key | 
     release = protect(data, dataset.method, tables=[spec], key=key)
     true, public = release.custodian.tables[0], release.public.tables[0]
     refused = _refused(dataset, question, true)
-    charge(dataset, question, account, true)
+    charge(dataset, question, account, true, charged=charged)
     if refused:
         public = without_codes(public, str(dataset.geography), refused)
     return Answer(question, replace(public, name=spec.name), tuple(sorted(refused)))
 
 
-def charge(dataset: Dataset, question: Question, account: Account, true: Table | None = None) -> None:
+def charge(
+    dataset: Dataset, question: Question, account: Account, true: Table | None = None, *, charged: bool = False
+) -> None:
     """Charge the table of a question to the account, once for everybody.
 
     The table of one area is charged as that of all areas of its kind: all of them together read the areas above. What
-    that comes to is found by counting once; it is free for all of them afterwards.
+    that comes to is counted again for everybody who asks, though it is entered once: were it faster for the second
+    person, they could tell that somebody had asked before.
 
     Parameters
     ----------
@@ -110,9 +130,11 @@ def charge(dataset: Dataset, question: Question, account: Account, true: Table |
         Where readings are kept.
     true
         The true table, where it was made already.
+    charged
+        Whether the same person had it charged before. Then the account is asked only whether it is still there.
     """
     whole = dataset.without_area(question)
-    if account.has(dataset.name, dataset.edition, whole.digest):
+    if charged and account.has(dataset.name, dataset.edition, whole.digest):
         return
     if true is None or whole != question:
         data, spec = dataset.asked(whole)

@@ -8,14 +8,15 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
+from discreet.server.bodies import limited_body
 from discreet.server.denied import Denied
 from discreet.server.description import dataset_page, dataset_row, variable_page
 from discreet.server.encoding import format_accepted
@@ -25,7 +26,6 @@ from discreet.server.metrics import Metrics
 from discreet.server.openapi import openapi
 from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
 from discreet.server.question import (
-    LARGEST,
     QuestionBody,
     QuestionRefusal,
     decode_question,
@@ -54,6 +54,13 @@ Signatures = Callable[[Request, Identity, str], Awaitable[Identity]]
 LogProofs = Any
 
 
+class MoreAddresses(Protocol):
+    """What answers further addresses."""
+
+    def routes(self, guarded: Callable[[Any], Any]) -> list[Route]:
+        """Addresses and what answers them; ``guarded`` is what goes for all requests."""
+
+
 class TableApp:
     """What answers requests.
 
@@ -74,7 +81,9 @@ class TableApp:
     operators_only
         Whether counters are for administrators only: they tell that somebody asked something.
     more
-        Further addresses: those of sign-in.
+        Further addresses: pages, those of sign-in and of private retrieval.
+    beside
+        What answers further addresses under the rules of all requests: plots, extracts.
     """
 
     def __init__(
@@ -87,7 +96,8 @@ class TableApp:
         ready: Callable[[], None] | None = None,
         signatures: Signatures | None = None,
         operators_only: bool = False,
-        more: Sequence[Route] = (),
+        more: Sequence[BaseRoute] = (),
+        beside: Sequence[MoreAddresses] = (),
     ) -> None:
         self.service = service
         self.who_asks = who_asks
@@ -97,11 +107,12 @@ class TableApp:
         self.signatures = signatures
         self.operators_only = operators_only
         self.more = list(more)
+        self.beside = list(beside)
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[BaseRoute]:
         """Addresses and what answers them."""
         table = "/v1/datasets/{name}/{edition}"
-        found = [
+        found: list[BaseRoute] = [
             Route("/health", self._guarded(self.health), methods=["GET"]),
             Route("/ready", self._guarded(self.ready), methods=["GET"]),
             Route("/metrics", self._guarded(self.show_metrics), methods=["GET"]),
@@ -112,6 +123,7 @@ class TableApp:
             Route(f"{table}/table", self._guarded(self.table), methods=["GET", "POST"]),
             Route(f"{table}/estimate", self._guarded(self.estimate), methods=["POST"]),
             *SdmxAddresses(self.service, self.who_asks).routes(self._guarded),
+            *(route for one in self.beside for route in one.routes(self._guarded)),
         ]
         if self.proofs is not None:
             found.append(Route("/v1/log/head", self._guarded(self.log_head), methods=["GET"]))
@@ -259,7 +271,7 @@ class TableApp:
             raise QuestionRefusal(
                 "not-json", "The question is not JSON.", hint="Send it with Content-Type: application/json.", status=415
             )
-        request.state.body = await _limited_body(request)
+        request.state.body = await limited_body(request)
         return decode_question(request.state.body), format
 
     # ---- the log ---------------------------------------------------------------------------------------------
@@ -276,17 +288,6 @@ class TableApp:
     async def log_inclusion(self, request: Request, _number: str) -> Response:
         """That an entry is in the log."""
         return Response((await self.proofs.inclusion(_whole(request, "seq"))).to_json(), media_type="application/json")
-
-
-async def _limited_body(request: Request) -> bytes:
-    found = bytearray()
-    async for part in request.stream():
-        found += part
-        if len(found) > LARGEST:
-            raise QuestionRefusal(
-                "too-large", f"The question has more than {LARGEST:,} bytes.", hint="Ask less.", status=413
-            )
-    return bytes(found)
 
 
 def _whole(request: Request, name: str) -> int:

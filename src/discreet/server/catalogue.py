@@ -47,6 +47,8 @@ class ValuePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     label: str = ""
     description: str = ""
     unit: str = ""
+    limits: list[float] = []
+    """Lowest and highest value of the axis of plots, as they are known without the records."""
 
 
 class UniversePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -90,6 +92,10 @@ class PolicyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How many tables that refine one margin are answered; found by the attack on the data set where left out."""
     budget_cells: int = 50_000_000
     """Cells that one user gets in a day."""
+    plot_account: float = 0.0
+    """Sum of mu squared that plots may tell one project; none are drawn where it is 0."""
+    largest_weight: float | None = None
+    """The largest weight that the design can have: without it, plots of weighted records are refused."""
 
 
 class Catalogue(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -176,7 +176,7 @@ class TableConnection:
         value
             What is summed; persons are counted when left out.
         measure
-            ``"sum"`` or ``"mean"``.
+            ``"sum"``, ``"mean"``, or ``"percent"`` of the published total.
         select
             Codes to show of a variable.
         groups

@@ -87,6 +87,8 @@ class ServerConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     listen: ListenPart = msgspec.field(default_factory=ListenPart)
     tls: TlsPart | None = None
     sign_in: SignInPart | None = None
+    retrieval: str | None = None
+    """Folder of a database for private retrieval, as ``discreet pir build`` makes it; public."""
     folder: str = ""
     """Where the file lies; paths are relative to it."""
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,6 @@ import msgspec
 
 from discreet.engine.column_files import Columns, open_columns
 from discreet.engine.column_folder import hierarchy_of
-from discreet.engine.column_writer import write_columns
 from discreet.engine.record_keys import MadeKeys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
@@ -27,7 +26,6 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.public import PublicTable
 from discreet.model.spec import TableSpec
-from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import OutputPart, Recipe
 from discreet.server.catalogue import EVERYBODY, Catalogue, PolicyPart, catalogue_of, read_catalogue
 from discreet.server.levels import VariableLevel, levels_of
@@ -140,9 +138,19 @@ class Dataset:
         where = self.conditions[question.universe]
         if question.area is None or self.areas is None or question.area == self.areas.total:
             return where
-        codes = tuple(self.areas.covered(question.area))
-        mine = Condition(str(self.geography), "==", codes) if len(codes) == 1 else None
-        return (*where, mine or Condition(str(self.geography), "in", codes))
+        return (*where, self.larger_areas.get(question.area) or _lying_in(str(self.geography), [question.area]))
+
+    @cached_property
+    def larger_areas(self) -> dict[str, Condition]:
+        """What records of each area with others in it meet: made for all at once, whoever asks for which."""
+        if self.areas is None:
+            return {}
+        found = {}
+        for code, base in zip(self.areas.codes, self.areas.base.tolist(), strict=True):
+            if not base and code != self.areas.total:
+                found[code] = _lying_in(str(self.geography), self.areas.covered(code))
+                found[code].canonical()  # kept with it
+        return found
 
     def without_area(self, question: Question) -> Question:
         """The table that the table of one area is a part of: that of all areas of its kind."""
@@ -174,6 +182,10 @@ class Dataset:
         return data, TableSpec(
             by=by, value=question.value, where=self.where(question), period=self.catalogue.period, holders=False
         )
+
+
+def _lying_in(variable: str, codes: Collection[str]) -> Condition:
+    return Condition(variable, "==" if len(codes) == 1 else "in", tuple(codes))
 
 
 # ---- making -------------------------------------------------------------------------------------------------
@@ -211,6 +223,9 @@ def build_dataset(
     OutputError
         When the folder exists.
     """
+    from discreet.engine.column_writer import write_columns
+    from discreet.recipe.job import RecipeJob
+
     found = read_catalogue(catalogue)
     path = Path(folder)
     if os.path.lexists(path):
@@ -244,23 +259,30 @@ def build_dataset(
         _write(part / "catalogue.json", msgspec.json.format(msgspec.json.encode(found), indent=1))
         facts = _facts(found, open_columns(part / COLUMNS), hierarchies)
         _write(part / "facts.json", msgspec.json.format(msgspec.json.encode(facts), indent=1))
-        manifest = DatasetManifest(
-            format=FORMAT,
-            name=found.name,
-            edition=found.edition,
-            key=key.fingerprint if keys is not None else "",
-            key_version=1 if keys is None else keys.version,
-            files={name: _digest(part / name) for name in (*FILES, f"{COLUMNS}/manifest.json")},
-        )
-        text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
-        _write(part / MANIFEST, text)
-        if signer is not None:
-            _write(part / SIGNATURE, signer.signature(text).encode())
+        _write_manifest(part, found, key, keys, signer)
         part.rename(path)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
     return open_dataset(path)
+
+
+def _write_manifest(
+    part: Path, catalogue: Catalogue, key: Key, keys: MadeKeys | None, signer: SigningKey | None
+) -> None:
+    """Write what the folder holds, and sign it."""
+    manifest = DatasetManifest(
+        format=FORMAT,
+        name=catalogue.name,
+        edition=catalogue.edition,
+        key=key.fingerprint if keys is not None else _brought_keys(open_columns(part / COLUMNS)),
+        key_version=1 if keys is None else keys.version,
+        files={name: _digest(part / name) for name in (*FILES, f"{COLUMNS}/manifest.json")},
+    )
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    _write(part / MANIFEST, text)
+    if signer is not None:
+        _write(part / SIGNATURE, signer.signature(text).encode())
 
 
 def _as_recipe(catalogue: Catalogue) -> Recipe:
@@ -292,6 +314,12 @@ def _made_keys(catalogue: Catalogue, data: Microdata, key: Key) -> MadeKeys | No
         )
     modulus, version = getattr(method, "modulus", None), getattr(method, "version", 1)
     return MadeKeys(data.identifier[0], key.secret, int(version), modulus)
+
+
+def _brought_keys(columns: Columns) -> str:
+    """What stands for record keys that the records brought: the digest of all of them; empty where there are none."""
+    kept = columns.manifest.keys
+    return "" if kept is None else f"records:{columns.manifest.files[kept.column.file].sha256}"
 
 
 def _facts(catalogue: Catalogue, columns: Columns, hierarchies: Mapping[str, Hierarchy]) -> Facts:

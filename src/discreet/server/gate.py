@@ -11,7 +11,7 @@ from discreet.server.question import Question, QuestionBody, QuestionRefusal, Se
 if TYPE_CHECKING:
     from discreet.server.dataset import Dataset
 
-MEASURES = ("sum", "mean")
+MEASURES = ("sum", "mean", "percent")
 
 
 def admitted(dataset: Dataset, body: QuestionBody) -> tuple[Question, Selection]:

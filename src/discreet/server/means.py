@@ -1,4 +1,4 @@
-"""Means: a published sum over a published count, so that nothing is closer to the truth than those two."""
+"""Means and percentages: of published cells only, so that nothing is closer to the truth than those."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.model.arrays import Ints
 from discreet.model.public import PublicTable
+from discreet.server.question import QuestionRefusal
 
 DIGITS = 2
 """Decimals of a mean beyond those of its sum."""
@@ -40,6 +41,36 @@ def means_of(total: PublicTable, count: PublicTable) -> PublicTable:
         decimals=total.decimals + DIGITS,
         shown=there,
         empty=~there,
+        lower=None,
+        upper=None,
+        coverage=None,
+    )
+
+
+def percentages_of(table: PublicTable, whole: int) -> PublicTable:
+    """Cells in percent of the published total of the whole table, rounded half up.
+
+    Parameters
+    ----------
+    table
+        The published cells.
+    whole
+        The published total, in units of the table.
+
+    Raises
+    ------
+    QuestionRefusal
+        When the published total is not above zero.
+    """
+    if whole <= 0:
+        raise QuestionRefusal("no-total", "The total is published as zero.", hint="Ask for the counts.")
+    factor = 100 * 10**DIGITS
+    value = [(2 * part * factor + whole) // (2 * whole) for part in table.value.tolist()]
+    return replace(
+        table,
+        name=f"percent_{table.name}",
+        value=np.array(value, np.int64),
+        decimals=DIGITS,
         lower=None,
         upper=None,
         coverage=None,

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from discreet.server.encoding import ENCODINGS
+from discreet.server.plots import FORMATS as PLOT_FORMATS
+from discreet.server.plots import PlotBody
 from discreet.server.problems import MEDIA_TYPE
 from discreet.server.question import QuestionBody
 from discreet.server.sdmx_ml import GENERIC_TYPE, KINDS, SPECIFIC_TYPE, STRUCTURE_TYPE
@@ -61,11 +63,13 @@ def _get(words: str, kind: str = "application/json", **more: Any) -> dict[str, A
 @cache
 def openapi() -> bytes:
     """The description as JSON."""
-    (question,), parts = msgspec.json.schema_components([QuestionBody], ref_template="#/components/schemas/{name}")
+    (question, plot), parts = msgspec.json.schema_components(
+        [QuestionBody, PlotBody], ref_template="#/components/schemas/{name}"
+    )
     description = {
         "openapi": "3.1.0",
         "info": {"title": "discreet table server", "version": "1"},
-        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_sdmx(), **_of_the_log()},
+        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_plots(plot), **_of_sdmx(), **_of_the_log()},
         "components": {"schemas": {**parts, "Problem": PROBLEM}},
     }
     return msgspec.json.encode(description)
@@ -97,7 +101,7 @@ def _of_data_sets(question: dict[str, Any]) -> dict[str, Any]:
         _query("universe", "Who is counted."),
         _query("area", "Only this area."),
         _query("value", "What is summed; persons are counted where left out."),
-        _query("measure", "sum or mean.", type="string", enum=["sum", "mean"]),
+        _query("measure", "sum, mean or percent.", type="string", enum=["sum", "mean", "percent"]),
         _query("totals", "Whether totals are shown.", type="string", enum=["yes", "no"]),
         format_query,
     ]
@@ -132,6 +136,20 @@ def _of_data_sets(question: dict[str, Any]) -> dict[str, Any]:
             }
         },
     }
+
+
+def _of_plots(plot: dict[str, Any]) -> dict[str, Any]:
+    types: dict[str, Any] = {kind.partition(";")[0]: {} for kind in PLOT_FORMATS.values()}
+    post = {
+        "summary": "A safe plot, charged to the account of a project.",
+        "parameters": _path("name", "edition"),
+        "requestBody": {"required": True, "content": {"application/json": {"schema": plot}}},
+        "responses": {
+            "200": {"description": "The plot.", "content": types},
+            **_problems("400", "401", "403", "404", "406", "410", "413", "414", "415", "503"),
+        },
+    }
+    return {"/v1/datasets/{name}/{edition}/plot": {"post": post}}
 
 
 def _of_sdmx() -> dict[str, Any]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from discreet.errors import ParameterError
 from discreet.server.catalogue import EVERYBODY
 
+T = TypeVar("T")
 LARGEST = 256 * 1024
 """Bytes of a question."""
 MOST_PAIRS = 200
@@ -97,7 +98,12 @@ class Selection:
 
 
 def decode_question(raw: bytes) -> QuestionBody:
-    """A question from the body of a request.
+    """A question from the body of a request; see :func:`decode_body`."""
+    return decode_body(raw, QuestionBody)
+
+
+def decode_body(raw: bytes, kind: type[T]) -> T:
+    """What the body of a request says, as one of our types.
 
     Raises
     ------
@@ -113,7 +119,7 @@ def decode_question(raw: bytes) -> QuestionBody:
             "too-deep", f"The question is nested deeper than {DEEPEST} levels.", hint="See /openapi.json.", status=400
         )
     try:
-        return msgspec.json.decode(raw, type=QuestionBody)
+        return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise QuestionRefusal(
             "not-a-question", f"The question cannot be read: {error}.", hint="See /openapi.json.", status=400

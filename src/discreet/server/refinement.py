@@ -22,15 +22,16 @@ import numpy as np
 from discreet.engine.cells import strides_of
 from discreet.errors import ParameterError
 from discreet.methods.base import TablePublisher
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Codes, Ints
 from discreet.model.noise_table import NoiseTable
 from discreet.model.table import Table
 from discreet.server.account import Margin, MarginReading
 from discreet.server.catalogue import EVERYBODY
 from discreet.server.levels import VariableLevel
+from discreet.server.refinement_kernels import mean_precision
 
-DENSE = 2**22
-"""Up to so many possible cells, parts are counted in an array of all of them."""
+DENSE = 2**24
+"""Up to so many possible cells of a margin, parts are counted in an array of all of them."""
 
 Depths = tuple[int, ...]
 
@@ -104,31 +105,63 @@ def readings_of(
     """
     names = table.variables
     nodes = list(product(*(range(level.number + 1) for level in levels)))
-    above = [_ancestors(level) for level in levels]
+    reader = _Reader(table, [_ancestors(level) for level in levels])
     rows = _rows_by_node(table, levels, nodes)
-    strides = strides_of(table.shape)
-    size = prod(table.shape)
+    named = {node: margin_name(value, names, node) for node in nodes}
     for fine in nodes:
-        margin = margin_name(value, names, fine)
+        margin = named[fine]
         if universe != EVERYBODY:
             yield MarginReading(margin, f"{margin}@{universe}|", 0.5)
-        codes = table.codes[rows[fine]]
+        by = f"{margin}@{universe}"
         for coarse in product(*(range(depth + 1) for depth in fine)):
-            if coarse == fine:
-                continue
-            keys = np.zeros(len(codes), np.int64)
-            for k, depth in enumerate(coarse):
-                keys += above[k][depth][codes[:, k]] * strides[k]
-            yield MarginReading(margin_name(value, names, coarse), f"{margin}@{universe}", _precision(keys, size))
+            if coarse != fine:
+                yield MarginReading(named[coarse], by, reader.precision(rows[fine], coarse))
 
 
-def _precision(keys: Ints, size: int) -> float:
-    """Mean precision of cells that are read as sums of parts; ``keys`` names the cell of each part."""
-    if len(keys) == 0:
-        return 0.0
-    parts = np.bincount(keys) if size <= DENSE else np.unique(keys, return_counts=True)[1]
-    parts = parts[parts > 0]
-    return float(np.where(parts > 1, 1 / np.maximum(parts, 1), 0.0).mean())
+class _Reader:
+    """Tells how precisely some cells of a table read the margin that they belong to."""
+
+    def __init__(self, table: Table, above: Sequence[Sequence[Ints]]) -> None:
+        self.codes = np.ascontiguousarray(table.codes, np.int32)
+        self.shape = table.shape
+        self.above = above
+        self._adds: dict[Depths, tuple[Ints, Ints, int]] = {}
+        self._parts: Codes = np.zeros(0, np.int32)
+
+    def precision(self, rows: Ints, coarse: Depths) -> float:
+        """Mean precision of the cells of a margin that are read as sums of these."""
+        if coarse not in self._adds:
+            self._adds[coarse] = self._added(coarse)
+        used, adds, space = self._adds[coarse]
+        if space > DENSE:
+            numbers = np.zeros(len(rows), np.int64)
+            for j, k in enumerate(used.tolist()):
+                numbers += adds[j][self.codes[rows, k]]
+            numbers = np.unique(numbers, return_inverse=True)[1]
+            number = np.arange(int(numbers.max(initial=0)) + 1, dtype=np.int64)
+            one = np.arange(len(rows), dtype=np.int64)
+            return mean_precision(
+                numbers.astype(np.int32)[:, None],
+                one,
+                np.zeros(1, np.int64),
+                number[None, :],
+                np.zeros(len(number), np.int32),
+            )
+        if len(self._parts) < space:
+            self._parts = np.zeros(space, np.int32)
+        return mean_precision(self.codes, rows, used, adds, self._parts)
+
+    def _added(self, coarse: Depths) -> tuple[Ints, Ints, int]:
+        """Variables of a margin, what each of their codes adds to the number of a cell, and how many numbers there are.
+
+        Codes are those above, at the depth of the margin.
+        """
+        used = [k for k, depth in enumerate(coarse) if depth]
+        sizes = [self.shape[k] for k in used]
+        adds = np.zeros((len(used), max(sizes, default=1)), np.int64)
+        for j, (k, stride) in enumerate(zip(used, strides_of(sizes), strict=True)):
+            adds[j, : sizes[j]] = self.above[k][coarse[k]] * stride
+        return np.array(used, np.int64), adds, prod(sizes)
 
 
 def _ancestors(level: VariableLevel) -> list[Ints]:

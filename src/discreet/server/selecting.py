@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -38,6 +39,17 @@ def selected(table: PublicTable, selection: Selection, totals: Mapping[str, str]
         elif not selection.totals:
             table = _without(table, name, totals[name])
     return _ordered(table, selection.order)
+
+
+def value_at(table: PublicTable, codes: Sequence[str]) -> int:
+    """The published value of one cell; zero where it is not listed, as everybody reads it."""
+    rows = np.ones(len(table), np.bool_)
+    for k, code in enumerate(codes):
+        listed = table.code_lists[k]
+        if code not in listed:
+            return 0
+        rows &= table.codes[:, k] == listed.index(code)
+    return int(table.value[rows & table.shown].sum())
 
 
 def _at(table: PublicTable, name: str) -> int:
@@ -142,10 +154,14 @@ def _with_groups(table: PublicTable, name: str, groups: Mapping[str, Sequence[st
 def _ordered(table: PublicTable, order: Sequence[str]) -> PublicTable:
     """Variables in the order asked for, cells sorted by their codes."""
     places = [_at(table, name) for name in order]
-    codes = np.ascontiguousarray(table.codes[:, places])
-    rows = np.lexsort(codes.T[::-1])
-    if places == sorted(places) and np.array_equal(rows, np.arange(len(rows))):
+    codes = table.codes if places == sorted(places) else np.ascontiguousarray(table.codes[:, places])
+    numbers: Ints = np.zeros(len(codes), np.int64)
+    for k, place in enumerate(places):
+        numbers *= len(table.code_lists[place])
+        numbers += codes[:, k]
+    if places == sorted(places) and (numbers[1:] > numbers[:-1]).all():
         return table
+    rows = _in_order(numbers, prod(len(table.code_lists[place]) for place in places))
     moved = replace(
         table,
         variables=tuple(order),
@@ -155,3 +171,12 @@ def _ordered(table: PublicTable, order: Sequence[str]) -> PublicTable:
         codes=codes,
     )
     return _taken(moved, rows)
+
+
+def _in_order(numbers: Ints, space: int) -> Ints:
+    """The order of numbers that are all different, up to some number."""
+    if space > 8 * len(numbers) + 2**16:
+        return np.argsort(numbers)
+    row = np.full(space, -1, np.int64)
+    row[numbers] = np.arange(len(numbers))
+    return row[row >= 0]

@@ -23,10 +23,11 @@ from discreet.server.denied import Denied
 from discreet.server.encoding import Encoding, encoding_named
 from discreet.server.gate import admitted, estimated_cells
 from discreet.server.identity import Identity
-from discreet.server.means import means_of
+from discreet.server.means import means_of, percentages_of
 from discreet.server.problems import problem_of
 from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection
 from discreet.server.roles import allowed
+from discreet.server.selecting import value_at
 from discreet.trust.log.entries import AnswerGiven, LogEntry, QuestionRefused
 
 T = TypeVar("T")
@@ -60,10 +61,15 @@ class Reply(NamedTuple):
 
 @dataclass
 class Workplace:
-    """The one thread that computes, and the line before it: small tables first, and not too many."""
+    """The one thread that computes, and the line before it: small tables first, and not too many.
+
+    Small tables have as many places of their own as large ones: who asks for large ones does not shut others out.
+    """
 
     longest: int = 32
-    _waiting: int = 0
+    small: int = 20_000
+    """Cells up to which a table is small."""
+    _waiting: list[int] = field(default_factory=lambda: [0, 0])
     _number: Any = field(default_factory=count, repr=False)
     _queue: asyncio.PriorityQueue[tuple[int, int, Any]] | None = field(default=None, repr=False)
     _thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "tables"), repr=False)
@@ -72,7 +78,7 @@ class Workplace:
     @property
     def waiting(self) -> int:
         """How many questions are in line or being computed."""
-        return self._waiting
+        return sum(self._waiting)
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
         """Compute something of some size when its turn comes.
@@ -82,7 +88,8 @@ class Workplace:
         Denied
             When the line is too long (503).
         """
-        if self._waiting >= self.longest:
+        line = 0 if size <= self.small else 1
+        if self._waiting[line] >= self.longest:
             raise Denied(
                 "busy", "Too many questions are waiting.", hint="Ask again in a moment.", status=503, retry_after=2
             )
@@ -90,12 +97,12 @@ class Workplace:
             self._queue = asyncio.PriorityQueue()
             self._task = asyncio.get_running_loop().create_task(self._work(self._queue))
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting += 1
+        self._waiting[line] += 1
         try:
             self._queue.put_nowait((size, next(self._number), (work, done)))
             return await done
         finally:
-            self._waiting -= 1
+            self._waiting[line] -= 1
 
     async def _work(self, queue: asyncio.PriorityQueue[tuple[int, int, Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -204,7 +211,7 @@ class Service:
             await self._log_refusal(who, place, question, error, request)
             raise
         entry = AnswerGiven(
-            **_who(who, request),
+            **log_fields(who, request),
             action="table.ask",
             dataset=question.dataset,
             edition=question.edition,
@@ -246,7 +253,11 @@ class Service:
     def _table(
         self, who: Identity, dataset: Dataset, question: Question, selection: Selection, size: int
     ) -> PublicTable:
-        found = shown(dataset, self._answer(who, dataset, question, size), selection)
+        answer = self._answer(who, dataset, question, size)
+        found = shown(dataset, answer, selection)
+        if selection.measure == "percent":
+            totals = [str(dataset.hierarchies[name].total) for name in answer.table.variables]
+            return percentages_of(found, value_at(answer.table, totals))
         if selection.measure == "mean":
             counts = replace(question, value=None)
             found = means_of(found, shown(dataset, self._answer(who, dataset, counts, size), selection))
@@ -257,8 +268,11 @@ class Service:
         found = self.answers.get(who.holder, question)
         if found is None:
             self.budgets.reserve(who.holder, size, dataset.policy.budget_cells)
-            found = answered(dataset, question, self.account, self.key)
+            whole = dataset.without_area(question).digest
+            charged = self.answers.charged(who.holder, whole)
+            found = answered(dataset, question, self.account, self.key, charged=charged)
             self.answers.put(who.holder, found)
+            self.answers.put_charged(who.holder, whole)
         return found
 
     def _keep(self, kept_as: tuple[str, ...], reply: Reply) -> None:
@@ -280,7 +294,7 @@ class Service:
         rule = kind if isinstance(error, DiscreetError) else "unexpected"
         known = place if place in self.datasets else (None, None)
         entry = QuestionRefused(
-            **_who(who, request),
+            **log_fields(who, request),
             action="table.ask",
             rule=rule,
             dataset=known[0],
@@ -295,7 +309,7 @@ def in_order(edition: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", edition)]
 
 
-def _who(who: Identity, request: str) -> dict[str, Any]:
+def log_fields(who: Identity, request: str) -> dict[str, Any]:
     """Who did something, as entries say it."""
     subject = who.name or "public"
     role = sorted(who.roles)[0].replace(" ", "_").lower()

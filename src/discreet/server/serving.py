@@ -21,14 +21,14 @@ from discreet.server.config import ServerConfig, read_config, refuse_untrusted
 from discreet.server.dataset import Dataset
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
-from discreet.server.worker import SOCKET, opened_datasets
+from discreet.server.worker import SOCKET, answering_key, opened_datasets
 from discreet.trust.log.process import LoggerProcess, start_logger
 
 START_WITHIN = 120.0
 """Seconds that a worker may take to open its data sets and compile."""
 STOP_WITHIN = 30.0
 LOOK_EVERY = 0.2
-AGAIN_AFTER = 1.0
+AGAIN_AFTER = 0.2
 """Seconds before a process that ended is started again."""
 
 
@@ -142,11 +142,7 @@ class Supervisor:
                 self.say(f"A worker ended with {worker.returncode}; it is started again.")
                 _close(worker)
                 time.sleep(AGAIN_AFTER)
-                self._workers[place] = self._started_worker()
-                try:
-                    _await_ready(self._workers[place])
-                except OutputError as error:
-                    self.say(f"{error.message} It is tried again.")
+                self._workers[place] = self._started_worker()  # the others answer, and a logger may have to start
 
     def reload(self) -> None:
         """Let workers read the lists of revoked certificates now."""
@@ -212,12 +208,13 @@ def register(config: ServerConfig, datasets: dict[tuple[str, str], Dataset]) -> 
         migrate(place)
         if config.listen.user is not None:
             shutil.chown(place, config.listen.user, _group_of(config.listen.user))
+    drawn = answering_key(config)
     with Store.open(place) as store:
         for dataset in datasets.values():
             store.editions.register(
                 dataset.name,
                 dataset.edition,
-                key_fingerprint=dataset.manifest.key,
+                key_fingerprint=dataset.manifest.key or ("none" if drawn is None else drawn.fingerprint),
                 key_version=dataset.manifest.key_version,
             )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.routing import Route
 
 from discreet.server.denied import Denied, who_are_you
 from discreet.server.identity import (
+    CSRF_HEADER,
     Identity,
     RequestData,
     check_origin,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 RATE, SIZE = 0.2, 20.0
 """Sign-ins that an address may try: a second, and at once."""
+FORM = "application/x-www-form-urlencoded"
 
 
 def request_data(request: Request) -> RequestData:
@@ -110,7 +113,7 @@ class SignIn:
                 if self.refuse is not None:
                     self.refuse(request)
                 body = await _bounded(request)
-                response = await run_in_threadpool(page, request_data(request), request, body)
+                response = await run_in_threadpool(page, _with_token(request_data(request), body), request, body)
             except (Denied, StoreError) as error:
                 if logged is SignedIn:
                     await self._append(SignedIn(decision="denied", level=0, rule=getattr(error, "kind", "no-store")))
@@ -146,7 +149,7 @@ class SignIn:
     def _started(self, identity: Identity, request: Request) -> Response:
         request.state.signed_in = identity
         header = start_session(self.store, identity)
-        return Response(status_code=204, headers={"Set-Cookie": header, "Cache-Control": "no-store"})
+        return _done(request, {"Set-Cookie": header, "Cache-Control": "no-store"})
 
     def _certificate(self, data: RequestData, request: Request, _: str) -> Response:
         self._slowly(data)
@@ -168,7 +171,7 @@ class SignIn:
         if identity.token is not None:
             self.store.sessions.end(identity.token)
             request.state.signed_in = identity
-        return Response(status_code=204, headers={"Set-Cookie": drop_cookie(), "Clear-Site-Data": '"cache"'})
+        return _done(request, {"Set-Cookie": drop_cookie(), "Clear-Site-Data": '"cache"'})
 
     def _begin(self, data: RequestData, _: Request, __: str) -> Response:
         self._slowly(data)
@@ -206,6 +209,21 @@ class SignIn:
         self._slowly(data)
         assert self.passkeys is not None
         return self._started(self.passkeys.confirm(self.store, self._who(data), body), request)
+
+
+def _done(request: Request, headers: Mapping[str, str]) -> Response:
+    """What a browser that sent a form gets is the page of its account; programs get no content."""
+    if request.headers.get("content-type", "").partition(";")[0] == FORM:
+        return RedirectResponse("/account", 303, headers)
+    return Response(status_code=204, headers=headers)
+
+
+def _with_token(data: RequestData, body: str) -> RequestData:
+    """The token of a form, which cannot send headers, where a program would send it."""
+    if data.headers.get("content-type", "").partition(";")[0] != FORM or CSRF_HEADER in data.headers:
+        return data
+    token = dict(parse_qsl(body, max_num_fields=10)).get("csrf", "")
+    return replace(data, headers={**data.headers, CSRF_HEADER: token})
 
 
 async def _bounded(request: Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import json
 import logging
 import os
@@ -12,27 +13,37 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from discreet.engine.columns import ENGINE as COLUMNS
 from discreet.errors import DiscreetError
+from discreet.files.published import Heading
 from discreet.keys import Key
-from discreet.server.app import TableApp
+from discreet.server.account import MemoryAccount
+from discreet.server.answer import answered, shown
+from discreet.server.app import HEADERS, TableApp
 from discreet.server.catalogue import EVERYBODY
 from discreet.server.config import ServerConfig, read_config
 from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
+from discreet.server.encoding import encoding_named
 from discreet.server.identity import Identity, RequestData, check_origin, who_asks
 from discreet.server.metrics import Metrics
 from discreet.server.oidc import IdentityProvider
+from discreet.server.pages.frame import PageFrame
+from discreet.server.pages.site import page_routes
 from discreet.server.passkeys import Passkeys
-from discreet.server.question import Question
-from discreet.server.service import Service, Workplace
+from discreet.server.plots import PlotAddresses
+from discreet.server.question import Question, Selection
+from discreet.server.retrieval import retrieval_routes
+from discreet.server.service import Service, Workplace, in_order
 from discreet.server.sign_in import SignIn, request_data
 from discreet.server.signed import SignedRequests
 from discreet.server.store.store import Store
@@ -41,7 +52,6 @@ from discreet.trust.peer import peer
 from discreet.trust.refusals import WhyRefused
 from discreet.trust.tls import CheckedContext, server_context
 from discreet.trust.uvicorn_tls import uvicorn_options
-from discreet.verbs.protect import protect
 
 LOG = logging.getLogger("discreet.server")
 RELOAD_EVERY = 30.0
@@ -61,6 +71,39 @@ class LinesOfJson(logging.Formatter):
         return json.dumps({**plain, **more}, ensure_ascii=True)
 
 
+class LinesTogether(logging.Handler):
+    """Lines of requests go out many at once, and at least every second; warnings and errors at once."""
+
+    MOST = 64
+    EVERY = 1.0
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._lines: list[str] = []
+        threading.Thread(target=self._go_on, daemon=True).start()
+        atexit.register(self.flush)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line."""
+        self._lines.append(self.format(record))
+        if record.levelno >= logging.WARNING or len(self._lines) >= self.MOST:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what there is."""
+        with self.lock or nullcontext():
+            lines, self._lines = self._lines, []
+            if lines:
+                self._stream.write("\n".join(lines) + "\n")
+                self._stream.flush()
+
+    def _go_on(self) -> None:
+        while True:
+            time.sleep(self.EVERY)
+            self.flush()
+
+
 def opened_datasets(config: ServerConfig) -> dict[tuple[str, str], Dataset]:
     """All data sets of the settings."""
     found: dict[tuple[str, str], Dataset] = {}
@@ -71,20 +114,39 @@ def opened_datasets(config: ServerConfig) -> dict[tuple[str, str], Dataset]:
     return found
 
 
+def answering_key(config: ServerConfig) -> Key | None:
+    """The secret of methods that draw while they answer, where the settings name one."""
+    return next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)
+
+
 def warm_up(dataset: Dataset, key: Key | None) -> None:
-    """Make one small table of a data set, so that the first who asks does not wait for compilers."""
+    """Make what is made once of a data set, and one small table: no question is the first, none waits for compilers.
+
+    Were universes and variables made ready by those who ask first, others could tell from the time that somebody did.
+    """
     if dataset.policy.mode == "hypercube":
         dataset.hypercube(EVERYBODY, None, key)
         return
+    for universe in dataset.conditions:
+        for name, levels in dataset.levels.items():
+            for level in range(1, len(levels) + 1):
+                data, spec = dataset.asked(
+                    Question(dataset.name, dataset.edition, universe, None, ((name, level),)),
+                )
+                COLUMNS.opened(data, [spec], data.weight).prepare(spec)
     finest = {name: len(levels) for name, levels in dataset.levels.items()}
     names = (
         min(dataset.policy.combinations, key=len)
         if dataset.policy.combinations
-        else sorted(finest, key=lambda name: len(dataset.hierarchies[name]))[:1]
+        else sorted(finest, key=lambda name: len(dataset.hierarchies[name]))[:2]
     )
     variables = tuple(sorted((name, finest[name]) for name in names))
-    data, spec = dataset.asked(Question(dataset.name, dataset.edition, EVERYBODY, None, variables))
-    protect(data, dataset.method, tables=[spec], key=key)
+    question = Question(dataset.name, dataset.edition, EVERYBODY, None, variables)
+    _ = dataset.larger_areas
+    made = answered(dataset, question, MemoryAccount(), key)  # no answer: nobody gets it, and nothing is charged
+    encoding_named("jsonstat").encode(
+        shown(dataset, made, Selection(question.names)), Heading(dataset.catalogue.agency)
+    )
 
 
 def refusing(context: CheckedContext | None) -> Callable[[Request], None]:
@@ -139,24 +201,49 @@ async def _reload(context: CheckedContext) -> None:
 def application(config: ServerConfig, context: CheckedContext | None) -> TableApp:
     """The application of a worker."""
     store = Store.open(_store_place(config))
-    key = next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)
+    key = answering_key(config)
     datasets = opened_datasets(config)
     for dataset in datasets.values():
         warm_up(dataset, key)
     client = AsyncLogClient(config.path(config.run) / SOCKET)
     service = Service(
-        datasets, store.account, store.budgets, client, key, workplace=Workplace(longest=config.listen.queue)
+        datasets,
+        store.account,
+        store.budgets,
+        client,
+        key,
+        gone_editions(store, datasets),
+        Workplace(longest=config.listen.queue),
     )
+    ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
+    title = "discreet" if config.sign_in is None else config.sign_in.title
+    frame = PageFrame(ask, title=title, metrics=metrics)
+    sign_in = None if context is None else signing_in(config, store, client, context)
     return TableApp(
         service,
-        asking(config, store, context),
-        metrics=Metrics(config.path(config.run)),
+        ask,
+        metrics=metrics,
         proofs=client,
         ready=store.ready,
         signatures=None if context is None or config.tls is None else SignedRequests(store, context, config.tls.signed),
         operators_only=config.tls is not None,
-        more=[] if context is None else signing_in(config, store, client, context).routes(),
+        more=[
+            *page_routes(frame, service, sign_in=sign_in, log_folder=config.path(config.log.folder)),
+            *(retrieval_routes(config.path(config.retrieval), HEADERS) if config.retrieval else []),
+        ],
+        beside=[PlotAddresses(service, store, ask)],
     )
+
+
+def gone_editions(store: Store, datasets: Mapping[tuple[str, str], Dataset]) -> dict[tuple[str, str], str]:
+    """Editions that were withdrawn or are served no more, and the newest of the same name, for old links."""
+    found = {}
+    for row in store.editions.listed():
+        place = (row.dataset, row.edition)
+        if row.state == "withdrawn" or place not in datasets:
+            others = [edition for name, edition in datasets if name == row.dataset and edition != row.edition]
+            found[place] = max(others, key=in_order, default="")
+    return found
 
 
 def signing_in(config: ServerConfig, store: Store, log: AsyncLogClient, context: CheckedContext) -> SignIn:
@@ -212,6 +299,8 @@ def run_worker(config: ServerConfig, listening: socket.socket) -> None:
         task = asyncio.create_task(_reload(context)) if context is not None else None
         print("ready", flush=True)
         await server.serve(sockets=[listening])
+        for handler in logging.getLogger().handlers:
+            handler.flush()  # the signal that ended us ends the process next
         if task is not None:
             task.cancel()
 
@@ -236,7 +325,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("config")
     parser.add_argument("--fd", type=int, required=True)
     given = parser.parse_args(words)
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LinesTogether(sys.stderr)
     handler.setFormatter(LinesOfJson())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     LOG.setLevel(logging.INFO)

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import discreet.server.answer as answer_module
 import discreet.server.service as service_module
 from discreet.server.account import MemoryAccount
-from discreet.server.answer import answered
+from discreet.server.answer import answered, charges
 from discreet.server.dataset import Dataset, build_dataset
 from discreet.server.gate import admitted
 from discreet.server.identity import Identity
@@ -243,9 +244,9 @@ def test_whether_somebody_is_there_changes_no_step_of_the_work(tmp_path: Path) -
 def test_that_somebody_asked_before_saves_another_no_work(census: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def counted(dataset: Dataset, question: Any, *rest: Any) -> Any:
+    def counted(dataset: Dataset, question: Any, *rest: Any, **more: Any) -> Any:
         asked.append(question.digest)
-        return answered(dataset, question, *rest)
+        return answered(dataset, question, *rest, **more)
 
     monkeypatch.setattr(service_module, "answered", counted)
     with Server(census) as server:
@@ -257,6 +258,75 @@ def test_that_somebody_asked_before_saves_another_no_work(census: Dataset, monke
             server.who = Identity(None, "", frozenset({Role.PUBLIC}), 0, address)
             told(server, "sex", "marital")
         assert len(asked) == 5
+
+
+@pytest.mark.parametrize("area", [None, "region"])
+def test_what_somebody_else_had_charged_is_counted_again(
+    census: Dataset, monkeypatch: pytest.MonkeyPatch, area: str | None
+) -> None:
+    """The table of all areas is the expensive part; only those who had it charged themselves are spared it."""
+    assert census.areas is not None
+    place = census.areas.codes[1] if area else None
+    work: list[str] = []
+
+    def counted(dataset: Dataset, question: Any, table: Any) -> Any:
+        work.append(question.digest)
+        return charges(dataset, question, table)
+
+    monkeypatch.setattr(answer_module, "charges", counted)
+    with Server(census) as server:
+        for number, times in ((1, 1), (2, 2), (3, 3)):
+            server.who = user(number)
+            told(server, "sex", "marital", area=place)
+            assert len(work) == times
+        if place is not None:  # another area of the same kind is free for those who had it charged
+            other = next(code for code in census.areas.codes[2:] if code not in census.refused["all"])
+            same = int(census.areas.depth[census.areas.index[other]]) == int(census.areas.depth[1])
+            told(server, "sex", "marital", area=other)
+            assert len(work) == 3 + (not same)
+        assert len(set(work)) <= 2
+
+
+# ---- what is worked out of answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("universe", ["all", "adults"])
+def test_percentages_and_means_tell_no_more_than_the_published_cells(
+    census: Dataset, census_folder: Path, universe: str
+) -> None:
+    """A count recomputed from percent and total, or from total and mean, is never closer to the truth on the whole.
+
+    Both are functions of published cells, which is what matters. Rounding moves a recomputed count by one here and
+    there, and then now and then towards the truth; over all cells it does not.
+    """
+    names = ("age_group", "marital")
+    with Server(census) as server:
+        count = told(server, *names, universe=universe)
+        percent = told(server, *names, universe=universe, measure="percent")
+        chosen = told(server, *names, universe=universe, measure="percent", select={"marital": ["S"]}, totals=False)
+        income = told(server, *names, universe=universe, value="income")
+        mean = told(server, *names, universe=universe, value="income", measure="mean")
+    whole = count["Total", "Total"]
+    true = Counter[tuple[str, str]]()
+    for person in people(census_folder):
+        if universe == "all" or person["age"] >= 18:
+            true[person["age_group"], person["marital"]] += 1
+    assert set(percent) == set(count)
+    for cell, share in percent.items():
+        assert share == np.floor(10_000 * count[cell] / whole + 0.5) / 100  # of published cells, and of nothing else
+        assert chosen.get(cell, share) == share
+    recomputed = published = 0.0
+    for cell, one in true.items():
+        if cell not in count:
+            continue
+        from_percent = round(percent[cell] * whole / 100)
+        half = 0.005 * whole / 100 + 0.5
+        assert abs(from_percent - count[cell]) <= half  # whatever rounding adds is no knowledge of the truth
+        recomputed += abs(from_percent - one)
+        published += abs(count[cell] - one)
+        if mean.get(cell):
+            assert round(income[cell] / mean[cell]) == count[cell]
+    assert recomputed >= published > 0
 
 
 # ---- enumeration -----------------------------------------------------------------------------------------------

@@ -40,11 +40,14 @@ project.request         - y y - - - - - - -   0
 project.read            - - y - - - - - - -   3  own
 table.ask_confidential  - - y - - - - - - -   3  own
 extract.request         - - y - - - - - - -   3  own
+plot.ask                - - y - - - - - - -   3  own
 project.approve         - - - - - y - - - -   3  other
 dataset.register        - - - - - y - - - -   3
 dataset.withdraw        - - - - - y - - - -   3
+office.read             - - - - y y - - - -   3
 rules.change            - - - - - y - - - -   3  4
 key.change              - - - - - y - - - -   3  4
+output.hand_in          - - y - - - - - - -   3  own
 output.review           - - - y - - - - - -   3  other
 output.release          - - - y y - - - - -   3  other 4
 registration.check      - - - - - - y - - -   3  other
@@ -82,7 +85,7 @@ def right_subject(bound: set[str]) -> Subject:
 def test_the_table_is_about_all_roles_and_all_actions():
     assert [role.value for role in Role] == COLUMNS
     assert set(RULES) == set(ROWS)
-    assert len(CELLS) == 230
+    assert len(CELLS) == 260
 
 
 @pytest.mark.parametrize(

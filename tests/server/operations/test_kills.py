@@ -14,6 +14,7 @@ from discreet.trust import SigningKey
 from discreet.trust.log import writer as module
 from discreet.trust.log_verify import check_log
 from tests.server.operations.running import TABLE, Office, running, told
+from tests.server.postgres import Postgres
 from tests.soak.server import full_disk, killed_at_random
 from tests.trust.log_making import key_in, question
 
@@ -23,10 +24,16 @@ def failures(found: Counter[str]) -> dict[str, int]:
 
 
 def test_kills_lose_no_entry_and_bend_no_answer(tmp_path: Path) -> None:
-    found = killed_at_random(tmp_path, 3, seed=7, kinds=("worker", "logger", "server"), workers=1)
+    found = killed_at_random(tmp_path, 4, seed=7, kinds=("worker", "logger", "worker", "logger"), workers=2)
     assert failures(found) == {}
-    assert found["answers"] >= 40
+    assert found["answers"] >= 20
     assert found["entries of answers"] >= found["answers"]
+
+
+def test_a_database_that_is_killed_loses_no_charge(tmp_path: Path, postgres: Postgres) -> None:
+    found = killed_at_random(tmp_path, 3, seed=9, kinds=("database",), workers=1, postgres=postgres)
+    assert failures(found) == {}
+    assert found["answers"] >= 15
 
 
 def test_a_full_disk_of_the_log_withholds_answers_until_there_is_room(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_copy_is_put_back_with_its_editions_held(database, tmp_path):
         assert store.budgets.used("x") == 77
         with pytest.raises(Denied) as caught:
             refuse_closed(store.editions.find("census", "2"))
-        assert (caught.value.kind, caught.value.status) == ("held", 503)
+        assert (caught.value.kind, caught.value.status, caught.value.retry_after) == ("held", 503, 3600)
         store.editions.reopen("census", "2")
         refuse_closed(store.editions.find("census", "2"))
 

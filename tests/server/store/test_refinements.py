@@ -12,7 +12,7 @@ from threading import Barrier
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from discreet.errors import InputError, ParameterError
 from discreet.server.account import MarginReading, MemoryAccount
@@ -292,3 +292,22 @@ def test_a_locked_file_gives_no_charge(sqlite_template, tmp_path):
     other.close()
     assert store.account.told("census", edition) == {}
     store.close()
+
+
+def test_charging_what_is_there_already_takes_the_same_statements(store: Store) -> None:
+    """Whoever asks second must not notice: nothing is left out because it is there."""
+    edition = registered(store)
+    readings = [MarginReading(f"|v{k}:1", f"|v{k}:1,w{j}:1@all", 0.25) for k in range(5) for j in range(4)]
+    room = {reading.margin: 10.0 for reading in readings}
+    seen: list[list[tuple[str, int]]] = []
+
+    def listen(_connection, _cursor, statement, parameters, _context, many):
+        seen[-1].append((statement, len(parameters) if many else 1))
+
+    event.listen(store.engine, "before_cursor_execute", listen)
+    for _ in range(3):
+        seen.append([])
+        store.account.charge("census", edition, "t", readings, room)
+    assert seen[0] == seen[1] == seen[2]
+    assert any(statement.startswith("INSERT INTO refinement") for statement, _ in seen[0])
+    assert store.account.told("census", edition) == dict.fromkeys(room, 1.0)

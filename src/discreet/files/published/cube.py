@@ -44,20 +44,30 @@ def sizes(table: PublicTable) -> list[int]:
     return [len(codes) for codes in table.code_lists]
 
 
+def place_numbers(table: PublicTable) -> Ints:
+    """Where each cell stands in a cube whose places have numbers of 64 bits, the last dimension running fastest."""
+    size = sizes(table)
+    found: Ints = np.zeros(len(table), np.int64)
+    for k in range(len(size)):
+        found *= size[k]
+        found += table.codes[:, k]
+    return found
+
+
 def places(table: PublicTable) -> list[int]:
     """Where each cell stands in the cube, the last dimension running fastest."""
     size = sizes(table)
-    steps = [prod(size[k + 1 :]) for k in range(len(size))]
     if prod(size) <= LARGEST:
-        found: list[int] = (table.codes.astype(np.int64) @ np.array(steps, np.int64)).tolist()
+        found: list[int] = place_numbers(table).tolist()
         return found
+    steps = [prod(size[k + 1 :]) for k in range(len(size))]
     return [sum(c * s for c, s in zip(row, steps, strict=True)) for row in table.codes.tolist()]
 
 
 def dense_rows(table: PublicTable) -> Ints:
     """For every place of the cube the row of its cell, -1 where the table has none."""
     rows = np.full(prod(sizes(table)), -1, np.int64)
-    rows[np.array(places(table), np.int64)] = np.arange(len(table))
+    rows[place_numbers(table)] = np.arange(len(table))
     return rows
 
 

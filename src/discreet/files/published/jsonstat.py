@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from discreet.files.published.cube import label_of, parents_of, places, sizes, stacked, value_texts
+from discreet.files.published.cube import label_of, parents_of, place_numbers, places, sizes, stacked, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
+from discreet.files.published.json_kernels import json_by_place, json_list
+from discreet.model.arrays import LARGEST
 from discreet.model.public import PublicTable
 
 
@@ -25,14 +28,12 @@ def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
     (then of all).
     """
     cube = stacked(table)
-    where, texts = places(cube), value_texts(cube)
-    numbers = {place: msgspec.Raw(text.encode()) for place, text in zip(where, texts, strict=True) if text is not None}
     size = sizes(cube)
-    dense = prod(size) == len(cube)
     if table.altered:
         status, used = {}, ["A"]
     else:
-        status = {str(place): letter for place, letter in zip(where, cube.status, strict=True) if letter != "V"}
+        letters_of = zip(places(cube), cube.status, strict=True)
+        status = {str(place): letter for place, letter in letters_of if letter != "V"}
         used = sorted(set(status.values()))
     letters = {"X": WITHHELD, "E": EMPTY, "A": "altered to protect confidentiality"}
     dataset: dict[str, Any] = {
@@ -42,7 +43,7 @@ def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
         "id": list(cube.variables),
         "size": size,
         "dimension": {variable: _dimension(cube, k) for k, variable in enumerate(cube.variables)},
-        "value": [numbers.get(place) for place in range(prod(size))] if dense else _by_place(numbers),
+        "value": _values(cube, prod(size)),
         "status": "A" if table.altered else status,
         "extension": {
             "decimals": table.decimals,
@@ -59,7 +60,20 @@ def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
     return msgspec.json.encode(dataset) + b"\n"
 
 
-def _by_place(numbers: dict[int, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+def _values(cube: PublicTable, space: int) -> Any:
+    """Values by their places: a list where every place has a cell, and an object in their order otherwise."""
+    if space <= LARGEST and cube.decimals == 0 and cube.shown.all():
+        where = place_numbers(cube)
+        values = cube.value
+        if len(where) > 1 and not (where[1:] > where[:-1]).all():
+            order = np.argsort(where)
+            where, values = where[order], values[order]
+        values = np.ascontiguousarray(values)
+        return msgspec.Raw(json_list(values) if space == len(cube) else json_by_place(where, values))
+    pairs = zip(places(cube), value_texts(cube), strict=True)
+    numbers = {place: msgspec.Raw(text.encode()) for place, text in pairs if text is not None}
+    if space == len(cube):
+        return [numbers.get(place) for place in range(space)]
     return {str(place): numbers[place] for place in sorted(numbers)}
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from discreet.errors import missing_extra
 
-try:
-    import alembic
-    import sqlalchemy
-except ImportError as error:
-    raise missing_extra(str(error.name), "server", "The table server") from None
+for name in ("alembic", "sqlalchemy"):  # alembic is needed when the schema changes, and takes half a second to load
+    if find_spec(name) is None:
+        raise missing_extra(name, "server", "The table server")

@@ -85,6 +85,15 @@ class Approvals(StorePart):
         """
         return read(self.engine, lambda connection: _row(connection, number))
 
+    def listed(self, most: int = 100) -> list[ApprovalRow]:
+        """Requests with their votes, the last first."""
+
+        def work(connection: Connection) -> list[ApprovalRow]:
+            numbers = connection.execute(select(T.c.id).order_by(T.c.id.desc()).limit(most)).scalars().all()
+            return [_row(connection, number) for number in numbers]
+
+        return read(self.engine, work)
+
     def use(self, number: int, action: str, subject: str) -> ApprovalRow:
         """Use what was agreed to; a second time is refused.
 

@@ -57,6 +57,10 @@ def edition_in(connection: Connection, dataset: str, edition: str, *, lock: bool
     return EditionRow(*tuple(found))
 
 
+HELD_FOR = 3600
+"""Seconds after which one may ask again for an edition that is held: people must look at it first."""
+
+
 def refuse_closed(row: EditionRow) -> None:
     """Refuse an edition that does not answer.
 
@@ -73,6 +77,7 @@ def refuse_closed(row: EditionRow) -> None:
             "This edition does not answer at present.",
             hint="Its owner must say first whether its account is complete.",
             status=503,
+            retry_after=HELD_FOR,
         )
 
 
@@ -115,6 +120,13 @@ class Editions(StorePart):
     def find(self, dataset: str, edition: str) -> EditionRow:
         """An edition, whatever its state."""
         return read(self.engine, lambda connection: edition_in(connection, dataset, edition))
+
+    def listed(self) -> list[EditionRow]:
+        """All editions, whatever their state."""
+        asked = select(*COLUMNS).order_by(T.c.dataset, T.c.id)
+        return [
+            EditionRow(*tuple(row)) for row in read(self.engine, lambda connection: connection.execute(asked).all())
+        ]
 
     def withdraw(self, dataset: str, edition: str) -> None:
         """Let an edition answer no more, for ever."""

@@ -179,6 +179,18 @@ class People(StorePart):
             )
         return found[0]
 
+    def listed(self) -> list[tuple[Person, list[CertificateRow]]]:
+        """Everybody with their certificates."""
+
+        def work(connection: Connection) -> list[tuple[Person, list[CertificateRow]]]:
+            mine: dict[int, list[CertificateRow]] = {}
+            for row in connection.execute(select(*CERTIFICATE.c[NAMES]).order_by(CERTIFICATE.c.not_before)):
+                mine.setdefault(row.principal_id, []).append(CertificateRow(*tuple(row)))
+            everybody = connection.execute(select(PRINCIPAL).order_by(PRINCIPAL.c.name)).all()
+            return [(_person(connection, row), mine.get(row.id, [])) for row in everybody]
+
+        return read(self.engine, work)
+
     def known_outside(self, issuer: str, subject: str) -> Person | None:
         """Somebody by what an identity provider calls them."""
         chosen = (OUTSIDE_IDENTITY.c.issuer == issuer) & (OUTSIDE_IDENTITY.c.subject == subject)

@@ -104,6 +104,15 @@ class Projects(StorePart):
         """
         return read(self.engine, lambda connection: _project(connection, number))
 
+    def of(self, principal_id: int) -> list[ProjectRow]:
+        """Projects that somebody works on."""
+
+        def work(connection: Connection) -> list[ProjectRow]:
+            asked = select(M.c.project_id).where(M.c.principal_id == principal_id).order_by(M.c.project_id)
+            return [_project(connection, number) for number in connection.execute(asked).scalars().all()]
+
+        return read(self.engine, work)
+
     def granted(self, number: int, principal_id: int, dataset: str, edition: str) -> GrantRow:
         """What somebody may ask of an edition within a project.
 

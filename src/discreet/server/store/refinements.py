@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 
-from sqlalchemy import Connection, bindparam, func, insert, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from discreet.errors import ParameterError
 from discreet.server.account import MarginReading, check_room
@@ -79,12 +79,16 @@ class Refinements(StorePart):
         def work(connection: Connection) -> None:
             number = _answering(connection, dataset, edition, lock=True)  # until the end nobody else charges it
             new = _new(connection, number, readings)
-            _refuse_overfull(connection, number, new, room)
-            if new:
-                rows = {reading[:2]: dict(zip(NAMES, (number, *reading), strict=True)) for reading in new}
-                connection.execute(insert(T), list(rows.values()))
+            _refuse_overfull(connection, number, readings, new, room)
+            rows = {reading[:2]: dict(zip(NAMES, (number, *reading), strict=True)) for reading in readings}
+            if rows:  # all of them, those that are there too: how long it takes must not tell which are new
+                entry = insert_into(connection, T)
+                same = {"precision": T.c.precision}
+                entry = entry.on_conflict_do_update(index_elements=list(KEY), set_=same)
+                connection.execute(entry, list(rows.values()))
             charged = insert_into(connection, C).values(edition_id=number, table_digest=table)
-            connection.execute(charged.on_conflict_do_nothing())
+            again = {"table_digest": C.c.table_digest}
+            connection.execute(charged.on_conflict_do_update(index_elements=["edition_id", "table_digest"], set_=again))
 
         written(self.engine, work)
 
@@ -100,6 +104,7 @@ class Refinements(StorePart):
 
 
 NAMES = ("edition_id", "margin", "read_by", "precision")
+KEY = NAMES[:3]
 
 
 def _answering(connection: Connection, dataset: str, edition: str, *, lock: bool = False) -> int:
@@ -120,11 +125,18 @@ def _new(connection: Connection, number: int, readings: Sequence[MarginReading])
 
 
 def _refuse_overfull(
-    connection: Connection, number: int, new: Sequence[MarginReading], room: Mapping[str, float]
+    connection: Connection,
+    number: int,
+    readings: Sequence[MarginReading],
+    new: Sequence[MarginReading],
+    room: Mapping[str, float],
 ) -> None:
-    """Refuse where all readings of a margin, with the new ones, would come to more than there is room for."""
+    """Refuse where all readings of a margin, with the new ones, would come to more than there is room for.
+
+    Margins of all readings are looked up, so that the work is the same whichever of them are new.
+    """
     told: dict[str, float] = {}
-    names = sorted({reading.margin for reading in new})
+    names = sorted({reading.margin for reading in readings})
     for first in range(0, len(names), MANY):
         given = {"number": number, "margins": names[first : first + MANY]}
         told.update((margin, precision) for margin, precision in connection.execute(TOLD, given))

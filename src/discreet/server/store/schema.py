@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.engine import URL
 
@@ -82,6 +80,9 @@ def _migrated(connection: Connection, to: str) -> tuple[str | None, str]:
         )
     if before is not None and REVISIONS.index(before) >= REVISIONS.index(to):
         return before, before
+    from alembic import command
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", "discreet.server:migrations")
     config.attributes["connection"] = connection

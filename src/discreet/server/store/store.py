@@ -18,8 +18,10 @@ from discreet.server.store.database import read
 from discreet.server.store.editions import Editions
 from discreet.server.store.nonces import StoredNonces
 from discreet.server.store.one_times import OneTimes
+from discreet.server.store.outputs import Outputs
 from discreet.server.store.passkey_rows import PasskeyRows
 from discreet.server.store.people import People
+from discreet.server.store.plot_charges import PlotCharges
 from discreet.server.store.projects import Projects
 from discreet.server.store.questions import Questions
 from discreet.server.store.rates import Rates
@@ -69,8 +71,10 @@ class Store:
         self.editions = Editions(*both)
         self.nonces = StoredNonces(*both)
         self.one_times = OneTimes(*both)
+        self.outputs = Outputs(*both)
         self.passkeys = PasskeyRows(*both)
         self.people = People(*both)
+        self.plots = PlotCharges(*both)
         self.projects = Projects(*both)
         self.questions = Questions(*both)
         self.rates = Rates(*both)

@@ -22,7 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003", "0004")
 """All schemas, the first to the newest."""
 NEWEST = REVISIONS[-1]
 
@@ -254,4 +254,60 @@ ONE_TIME = Table(
     _text("purpose"),
     _text("payload"),
     Column("kept_until", BigInteger, nullable=False, index=True),
+)
+
+# Outputs that analysts hand in to be checked: files of every turn, and what was said of them.
+
+OUTPUT = Table(
+    "output",
+    METADATA,
+    _number(),
+    _to("project_id", "project", index=True),
+    _to("requested_by", "principal", index=True),
+    _text("title"),
+    _text("state"),
+    Column("turn", Integer, nullable=False),
+    _time("handed_in"),
+    _one_of("state", "open", "returned", "approved", "released", "refused", "withdrawn"),
+)
+
+OUTPUT_FILE = Table(
+    "output_file",
+    METADATA,
+    _number(),
+    _to("output_id", "output", index=True),
+    Column("turn", Integer, nullable=False),
+    _text("name"),
+    _text("kind"),
+    _text("digest"),
+    Column("content", LargeBinary, nullable=False),
+    _text("reading"),
+    _text("findings"),
+    UniqueConstraint("output_id", "turn", "name"),
+)
+
+OUTPUT_REMARK = Table(
+    "output_remark",
+    METADATA,
+    _number(),
+    _to("output_id", "output", index=True),
+    Column("turn", Integer, nullable=False),
+    _to("principal_id", "principal"),
+    _text("kind"),
+    _text("words"),
+    _time("made"),
+    _one_of("kind", "comment", "approve", "return", "refuse", "release"),
+)
+
+# From the third schema on: the account of plots.
+
+PLOT_CHARGE = Table(
+    "plot_charge",
+    METADATA,
+    _to("project_id", "project", primary_key=True),
+    _to("edition_id", "dataset_edition", primary_key=True),
+    Column("request", Text, primary_key=True),
+    Column("mu_squared", Float(53), nullable=False),
+    _time("charged"),
+    CheckConstraint("mu_squared >= 0", name="mu_squared"),
 )

@@ -1,0 +1,236 @@
+"""The table builder: choose variables, see the protected table, take it along."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from discreet.errors import DiscreetError
+from discreet.server.dataset import Dataset
+from discreet.server.description import ALTERED, variable_page
+from discreet.server.gate import admitted, estimated_cells
+from discreet.server.pages.calls import calls_of
+from discreet.server.pages.choices import choices_of
+from discreet.server.pages.frame import PageFrame, Visit, see_other
+from discreet.server.pages.grid import grid_of
+from discreet.server.pages.hexagons import hexagon_map
+from discreet.server.pages.layout import (
+    LARGEST_DEFINITION,
+    TableLayout,
+    dropped,
+    layout_of,
+    layout_of_definition,
+)
+from discreet.server.problems import problem_of
+from discreet.server.question import Question, QuestionRefusal, query_pairs
+from discreet.server.received import table_of_jsonstat
+from discreet.server.roles import Subject, allowed
+from discreet.server.service import Service
+
+if TYPE_CHECKING:
+    from discreet.server.store.store import Store
+
+MOVES = ("put", "out", "up", "down", "level")
+FORMATS = {
+    "csv": "CSV",
+    "xlsx": "Excel",
+    "jsonstat": "JSON-stat",
+    "sdmx-csv": "SDMX-CSV",
+    "sdmx-json": "SDMX-JSON",
+    "px": "PX",
+    "parquet": "Parquet",
+}
+MOST_CODES = 400
+"""Codes of a tree that are shown at once."""
+
+
+@dataclass(frozen=True)
+class TablePages:
+    """Tables as people see them.
+
+    Parameters
+    ----------
+    frame
+        The frame of pages.
+    service
+        What answers questions.
+    store
+        Where the history of those who signed in is kept.
+    """
+
+    frame: PageFrame
+    service: Service
+    store: Store | None = None
+
+    def routes(self) -> list[Route]:
+        """Addresses."""
+        place = "/tables/{name}/{edition}"
+        found = [
+            self.frame.route("/", self.show_datasets),
+            self.frame.route("/tables/definition", self.open_definition, methods=("POST",), files=LARGEST_DEFINITION),
+            self.frame.route(place, self.show_table),
+            self.frame.route(f"{place}/codes/{{variable}}", self.show_codes),
+            self.frame.route(f"{place}/definition", self.save_definition),
+        ]
+        return [*found, self.frame.route("/history", self.show_history)] if self.store is not None else found
+
+    async def show_datasets(self, visit: Visit) -> Response:
+        """All data sets."""
+        allowed(visit.who, "catalogue.read").required()
+        datasets = [dataset for _, dataset in sorted(self.service.datasets.items())]
+        return self.frame.page(visit, "datasets.html", "Tables", datasets=datasets, note=ALTERED)
+
+    async def show_table(self, visit: Visit) -> Response:
+        """The builder, and the table where it is asked for."""
+        allowed(visit.who, "catalogue.read").required()
+        pairs = query_pairs(visit.request.url.query)
+        layout = layout_of([pair for pair in pairs if pair[0] not in MOVES])
+        try:
+            dataset = self._dataset(visit)
+        except QuestionRefusal as error:
+            if error.status != 410:
+                raise
+            return self._gone(visit, error)
+        moves = [pair for pair in pairs if pair[0] in MOVES]
+        if moves:
+            return see_other(f"{visit.request.url.path}?{dropped(layout, moves).query}")
+        context = await self._built(visit, dataset, layout)
+        title = dataset.catalogue.title or dataset.name
+        if visit.partial:
+            return self.frame.part("builder_part.html", **context)
+        return self.frame.page(visit, "builder.html", title, **context)
+
+    def _dataset(self, visit: Visit) -> Dataset:
+        return self.service.dataset(visit.request.path_params["name"], visit.request.path_params["edition"])
+
+    def _gone(self, visit: Visit, error: QuestionRefusal) -> Response:
+        """An old link: the same question to the newest edition, where there is one."""
+        name, edition = visit.request.path_params["name"], visit.request.path_params["edition"]
+        newest, query = self.service.withdrawn.get((name, edition), ""), visit.request.url.query
+        way_on = f"/tables/{name}/{newest}" + (f"?{query}" if query else "") if newest else ""
+        shown = {"problem": problem_of(error), "way_on": way_on}
+        return self.frame.page(visit, "gone.html", error.message, 410, **shown)
+
+    async def _built(self, visit: Visit, dataset: Dataset, layout: TableLayout) -> dict[str, Any]:
+        base = f"/tables/{dataset.name}/{dataset.edition}"
+        found: dict[str, Any] = {"dataset": dataset, "layout": layout, "base": base, "note": ALTERED, "grid": None}
+        found |= {
+            "problem": None,
+            "map": None,
+            "cells": 0,
+            "formats": FORMATS,
+            "calls": (),
+            "bars": "",
+            "request_number": "",
+        }
+        found["choices"] = choices_of(dataset, layout, base)
+        if not layout.variables:
+            return found
+        try:
+            question, _ = admitted(dataset, layout.body())
+            found["cells"] = estimated_cells(dataset, question)
+            if layout.ask == "yes":
+                found |= await self._shown(visit, dataset, layout, question)
+        except DiscreetError as error:
+            found["problem"] = problem_of(error)
+        if found["problem"] is None or found["cells"]:
+            found["calls"] = calls_of(layout, _origin(visit.request), dataset.name, dataset.edition)
+        return found
+
+    async def _shown(self, visit: Visit, dataset: Dataset, layout: TableLayout, question: Question) -> dict[str, Any]:
+        """The table that the server answers; it is logged like any other answer."""
+        reply = await self.service.ask(
+            visit.who, (dataset.name, dataset.edition), layout.body(), "jsonstat", visit.number
+        )
+        await self._remember(visit, dataset, question)
+        table = table_of_jsonstat(reply.content)
+        totals = {name: str(dataset.hierarchies[name].total) for name in table.variables}
+        words = {name: part.label or name for name, part in dataset.catalogue.variables.items()}
+        grid = grid_of(table, layout, totals, words, dataset.geography)
+        bars = json.dumps([list(bar) for bar in grid.bars])
+        return {"grid": grid, "map": hexagon_map(grid.areas), "bars": bars, "request_number": visit.number}
+
+    async def _remember(self, visit: Visit, dataset: Dataset, question: Question) -> None:
+        """Enter the question into the history of who asked, once while they look at the same table."""
+        store, person = self.store, visit.who.principal_id
+        if store is None or person is None:
+            return
+        cells = estimated_cells(dataset, question)
+
+        def work() -> None:
+            last = store.questions.of(person, 1)
+            if last and last[0].digest == question.digest:
+                return
+            given: dict[str, Any] = {
+                "digest": question.digest,
+                "spec": question.canonical,
+                "decision": "answered",
+                "cells": cells,
+            }
+            store.questions.enter(dataset.name, dataset.edition, **given, principal_id=person)
+
+        await asyncio.to_thread(work)
+
+    async def show_codes(self, visit: Visit) -> Response:
+        """Codes of a variable as a tree, with boxes to choose some."""
+        allowed(visit.who, "catalogue.read").required()
+        dataset, name = self._dataset(visit), visit.request.path_params["variable"]
+        described = variable_page(dataset, name)
+        layout = layout_of(query_pairs(visit.request.url.query))
+        find = layout.find.casefold()
+        codes = [one for one in described["codes"] if find in one["label"].casefold() or find in one["code"].casefold()]
+        context = {"dataset": dataset, "name": name, "layout": layout, "label": described["label"]}
+        context |= {"codes": codes[:MOST_CODES], "left": len(codes) - MOST_CODES}
+        context |= {"base": f"/tables/{dataset.name}/{dataset.edition}"}
+        return self.frame.page(visit, "codes.html", described["label"], **context)
+
+    async def save_definition(self, visit: Visit) -> Response:
+        """The whole question as a small file."""
+        allowed(visit.who, "catalogue.read").required()
+        dataset = self._dataset(visit)
+        layout = layout_of(query_pairs(visit.request.url.query))
+        content = layout.definition(dataset.name, dataset.edition)
+        headers = {"content-disposition": f'attachment; filename="{dataset.name}-definition.json"'}
+        return Response(content, headers=headers, media_type="application/json")
+
+    async def open_definition(self, visit: Visit) -> Response:
+        """A definition that is handed in again: the page of its table."""
+        allowed(visit.who, "catalogue.read").required()
+        if len(visit.files) != 1:
+            raise QuestionRefusal("no-file", "No file was chosen.", hint="Choose a definition.", status=400)
+        name, edition, layout = layout_of_definition(visit.files[0].content)
+        known = {*self.service.datasets, *self.service.withdrawn}
+        if (name, edition) not in known:
+            self.service.dataset(name, edition)  # says what is known instead
+        return see_other(f"/tables/{name}/{edition}?{layout.query}")
+
+    async def show_history(self, visit: Visit) -> Response:
+        """What somebody asked, the last first."""
+        who = visit.who
+        own = frozenset() if who.principal_id is None else frozenset({who.principal_id})
+        allowed(who, "history.read", Subject(belongs_to=own)).required()
+        assert self.store is not None
+        assert who.principal_id is not None
+        rows = await asyncio.to_thread(self.store.questions.of, who.principal_id)
+        return self.frame.page(visit, "history.html", "History", rows=[_remembered(row) for row in rows])
+
+
+def _origin(request: Request) -> str:
+    return f"{request.url.scheme}://{request.url.netloc}"
+
+
+def _remembered(row: Any) -> dict[str, Any]:
+    """A line of the history: a canonical question as an address."""
+    dataset, edition, universe, area, variables, value = json.loads(row.spec)
+    items = tuple(f"{name}:{level}" for name, level in variables)
+    layout = TableLayout(
+        rows=items[:1], columns=items[1:], universe=universe, area=area or "", value=value or "", ask="yes"
+    )
+    words = ", ".join(items) + (f" for {universe}" if universe != "all" else "") + (f" in {area}" if area else "")
+    return {"row": row, "words": words, "address": f"/tables/{dataset}/{edition}?{layout.query}"}

@@ -1,0 +1,70 @@
+// The table builder: search in the list, drag variables, draw charts when somebody wants one. Without it links and forms
+// do the same.
+"use strict";
+(() => {
+  const search = (text) => {
+    const wanted = text.trim().toLowerCase();
+    let found = 0;
+    for (const item of document.querySelectorAll("#variables > li")) {
+      item.hidden = !item.dataset.words.toLowerCase().includes(wanted);
+      if (!item.hidden) found += 1;
+    }
+    document.getElementById("none-found").hidden = found > 0;
+  };
+  const move = (name, zone, place) => {
+    const builder = document.getElementById("builder");
+    const query = new URLSearchParams(builder.dataset.query);
+    query.delete("page");
+    if (zone) query.append("put", `${name}>${zone}@${place}`);
+    else query.append("out", name);
+    const address = `${builder.dataset.base}?${query}`;
+    htmx.ajax("GET", address, {target: "#builder", swap: "outerHTML", source: builder});
+  };
+  const makeSortable = () => {
+    for (const list of document.querySelectorAll("#builder ul[data-zone]")) {
+      const from = list.id === "variables";
+      Sortable.create(list, {
+        group: {name: "variables", pull: from ? "clone" : true, put: !from || "variables"},
+        sort: !from,
+        handle: ".grip",
+        animation: 120,
+        onEnd: (event) => {
+          const item = list.querySelector(`[data-name="${CSS.escape(event.item.dataset.name)}"]`) || event.item;
+          const name = item.dataset.name;
+          const level = document.getElementById(`level-${name}`);
+          const full = level ? level.value.replace(">", ":") : name;
+          if (event.from === event.to && event.oldIndex === event.newIndex) return;
+          move(event.to.dataset.zone ? full : name, event.to.dataset.zone, event.newIndex);
+        },
+      });
+    }
+  };
+  const load = (address, integrity) =>
+    new Promise((done, failed) => {
+      if (document.querySelector(`script[src="${address}"]`)) return done();
+      const script = document.createElement("script");
+      Object.assign(script, {src: address, integrity, onload: done, onerror: failed});
+      document.head.append(script);
+    });
+  const draw = async () => {
+    const figure = document.getElementById("chart");
+    if (!figure || figure.dataset.drawn) return;
+    figure.dataset.drawn = "yes";
+    const words = figure.dataset.scripts.trim().split(" ");
+    for (let k = 0; k < words.length; k += 2) await load(words[k], words[k + 1]);
+    window.drawBars(figure);
+  };
+  const begin = () => {
+    makeSortable();
+    draw();
+    const find = document.getElementById("find");
+    find.addEventListener("input", () => search(find.value));
+    find.form.addEventListener("submit", (event) => event.preventDefault());
+    if (find.value) search(find.value);
+  };
+  document.addEventListener("DOMContentLoaded", begin);
+  document.addEventListener("htmx:afterSwap", begin);
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status >= 400) location.assign(event.detail.xhr.responseURL);  // the whole page of the error
+  });
+})();

@@ -1,0 +1,189 @@
+"""The table builder past the browser: addresses, numbers, refusals, old links, definitions, what it loads."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from discreet.model.public import PublicTable
+from discreet.server.pages.grid import TableGrid, grid_of
+from discreet.server.pages.layout import TableLayout, layout_of, layout_of_definition
+from discreet.server.question import QuestionRefusal, query_pairs
+from tests.server.census import Asker
+from tests.server.pages.office import Office
+
+PLACE = "/tables/census/2021.1"
+
+
+def table(values: dict[tuple[str, str, str], int]) -> PublicTable:
+    """A small table of three variables: what is not listed is zero, as in answers of the server."""
+    lists = (("T", "a", "b", "c"), ("T", "x", "y"), ("T", "1", "2"))
+    codes = np.array([[lists[k].index(code) for k, code in enumerate(cell)] for cell in values], np.int32)
+    number = np.array(list(values.values()), np.int64)
+    yes, no = np.ones(len(number), np.bool_), np.zeros(len(number), np.bool_)
+    above = ((-1, 0, 0, 0), (-1, 0, 0), (-1, 0, 0))
+    names = ("r", "s", "t")
+    return PublicTable("t", names, lists, ({"a": "<b>A</b>"}, {}, {}), codes, number, 0, yes, no, True, parents=above)
+
+
+CELLS = {("T", "T", "T"): 12, ("a", "x", "1"): 6, ("a", "T", "T"): 8, ("b", "y", "2"): 4, ("a", "x", "T"): 6}
+TOTALS = {"r": "T", "s": "T", "t": "T"}
+
+
+def laid_out(**layout: Any) -> TableGrid:
+    words = {"r": "R", "s": "S", "t": "T"}
+    return grid_of(table(CELLS), TableLayout(rows=("r",), columns=("s",), layers=("t",), **layout), TOTALS, words, None)
+
+
+def rows(grid: TableGrid) -> dict[str, tuple[str, ...]]:
+    return {row.headings[0].words: row.cells for row in grid.rows}
+
+
+def test_rows_are_hidden_that_are_empty_in_all_layers_and_not_only_in_this_one() -> None:
+    shown = laid_out(at={"t": "1"}, empty="hide")
+    assert rows(shown) == {"T": ("0", "0", "0"), "<b>A</b>": ("0", "6", "0"), "b": ("0", "0", "0")}
+    assert shown.hidden == 1
+    assert set(rows(laid_out(at={"t": "1"}))) == {"T", "<b>A</b>", "b", "c"}
+
+
+def test_shares_are_those_of_published_totals_and_none_of_nothing() -> None:
+    assert rows(laid_out(percent="row"))["<b>A</b>"] == ("100.0 %", "75.0 %", "0.0 %")
+    assert rows(laid_out(percent="all"))["<b>A</b>"] == ("66.7 %", "50.0 %", "0.0 %")
+    assert rows(laid_out(percent="row"))["c"] == ("·", "·", "·")
+    assert rows(laid_out(percent="column"))["<b>A</b>"][1] == "·"  # the total of x was not published
+
+
+def test_totals_are_left_out_of_the_grid_and_still_what_shares_are_of() -> None:
+    grid = laid_out(totals="no", percent="all")
+    assert [heading.words for heading in grid.head[0]] == ["x", "y"]
+    assert rows(grid)["<b>A</b>"] == ("50.0 %", "0.0 %")
+
+
+def test_an_address_holds_the_whole_layout() -> None:
+    layout = TableLayout(
+        rows=("age_group:1", "sex"),
+        columns=("marital",),
+        layers=("area",),
+        universe="adults",
+        value="income",
+        measure="mean",
+        totals="no",
+        empty="hide",
+        percent="row",
+        view="map",
+        ask="yes",
+        page=3,
+        select={"sex": ("F", "a,b")},
+        at={"area": "G01"},
+    )
+    assert layout_of(query_pairs(layout.query)) == layout
+    assert layout_of_definition(layout.definition("census", "2021.1")) == ("census", "2021.1", layout)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[" * 5000, b'{"format": "discreet table definition 1"}', b"\xff"])
+def test_what_is_no_definition_is_refused(content: bytes) -> None:
+    with pytest.raises(QuestionRefusal):
+        layout_of_definition(content)
+
+
+def shown_numbers(text: str) -> list[str]:
+    return re.findall(r'<td class="n">([^<]*)</td>', text)
+
+
+def test_the_page_shows_the_numbers_that_the_server_answers(office: Office, census: Any) -> None:
+    text = httpx.get(f"{office.origin}{PLACE}?rows=sex&columns=marital&ask=yes").text
+    told = Asker(census)("sex", "marital")
+    wanted = [told.get((sex, marital), 0) for sex in ("Total", "F", "M") for marital in ("Total", "D", "M", "S", "W")]
+    assert shown_numbers(text) == [f"{number:,}" for number in wanted]
+    assert "Values are altered to protect confidentiality, and may not add up." in text
+    assert office.log.entries[-1].question is not None
+
+
+def test_nothing_is_asked_before_somebody_wants_the_table(office: Office) -> None:
+    before = len(office.log.entries)
+    text = httpx.get(f"{office.origin}{PLACE}?rows=education&columns=labour").text
+    assert len(office.log.entries) == before
+    assert "Up to <b>72</b> cells" in text
+    assert not shown_numbers(text)
+
+
+def test_the_reason_of_a_refusal_stands_there_before_anything_is_asked(office: Office) -> None:
+    before = len(office.log.entries)
+    text = httpx.get(f"{office.origin}{PLACE}?rows=education,labour&columns=sex,marital").text
+    assert "3 are answered at most" in html.unescape(text)
+    assert "Show the table" not in text
+    assert len(office.log.entries) == before
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("rows=nothing", 200),
+        ("rows=sex&bogus=1", 400),
+        ("rows=sex&percent=x", 400),
+        ("rows=sex:x", 400),
+        ("up=sex", 400),
+    ],
+)
+def test_bad_addresses_are_pages_with_a_reason(office: Office, query: str, status: int) -> None:
+    reply = httpx.get(f"{office.origin}{PLACE}?{query}&ask=yes")
+    assert reply.status_code == status
+    assert "text/html" in reply.headers["content-type"]
+    assert "Traceback" not in reply.text
+
+
+def test_an_old_link_says_that_its_edition_is_gone_and_leads_on(office: Office) -> None:
+    office.service.withdrawn = {("census", "2011.1"): "2021.1"}
+    reply = httpx.get(f"{office.origin}/tables/census/2011.1?rows=sex&columns=marital&ask=yes")
+    assert reply.status_code == 410
+    way_on = html.unescape(reply.text.partition('class="button" href="')[2].partition('"')[0])
+    assert way_on == "/tables/census/2021.1?rows=sex&columns=marital&ask=yes"
+    assert shown_numbers(httpx.get(office.origin + way_on).text)
+    assert httpx.get(f"{office.origin}/tables/census/1871.1").status_code == 404
+
+
+def test_a_definition_comes_back_as_its_page(office: Office) -> None:
+    query = "rows=age_group:1&columns=sex&percent=row&ask=yes"
+    saved = httpx.get(f"{office.origin}{PLACE}/definition?{query}").content
+    assert json.loads(saved)["dataset"] == "census"
+    headers = {"origin": office.origin}
+    reply = httpx.post(f"{office.origin}/tables/definition", files={"definition": ("d.json", saved)}, headers=headers)
+    assert reply.status_code == 303
+    path, _, given = reply.headers["location"].partition("?")
+    assert (path, layout_of(query_pairs(given))) == (PLACE, layout_of(query_pairs(query)))
+    foreign = {"origin": "https://evil.example.org"}
+    files = {"definition": ("d.json", saved)}
+    assert httpx.post(f"{office.origin}/tables/definition", files=files, headers=foreign).status_code == 403
+
+
+def test_downloads_and_calls_ask_the_same_question(office: Office) -> None:
+    query = "rows=age_group:1&columns=sex&universe=adults&totals=no&select.sex=F&ask=yes"
+    text = html.unescape(httpx.get(f"{office.origin}{PLACE}?{query}").text)
+    for format in ("csv", "xlsx", "jsonstat", "sdmx-csv", "sdmx-json", "px"):
+        (address,) = set(re.findall(rf'href="(/v1/datasets/[^"]*format={format})"', text))
+        reply = httpx.get(office.origin + address)
+        assert reply.status_code == 200
+        assert reply.content
+    curl = text.partition("curl '")[2].partition("'")[0]
+    lines = httpx.get(curl).text.splitlines()
+    assert lines[0].startswith("age_group,sex,value")
+    assert {line.split(",")[1] for line in lines[1:]} == {"F"}
+    assert f"server = ds.connect('{office.origin}')" in text
+    assert "universe='adults'" in text
+
+
+def test_history_is_ones_own(office: Office) -> None:
+    address = f"{office.origin}{PLACE}?rows=education&ask=yes"
+    for name in ("Ada", "Ada", "Ben"):
+        assert httpx.get(address, headers={"x-test-certificate": name}).status_code == 200
+    for name in ("Ada", "Ben"):
+        text = httpx.get(f"{office.origin}/history", headers={"x-test-certificate": name}).text
+        assert text.count("education:1") == 2  # once as words, once in its link
+    assert httpx.get(f"{office.origin}/history").status_code == 403
+    assert httpx.get(f"{office.origin}/history", headers={"x-test-certificate": "Zoe"}).status_code == 403

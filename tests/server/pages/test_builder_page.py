@@ -1,0 +1,156 @@
+"""The table builder in a browser: buttons, keyboard, dragging, chart, map; what it weighs, who can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+PLACE = "/tables/census/2021.1"
+FULL = f"{PLACE}?rows=age_group:1&columns=sex&ask=yes"
+MOST_BYTES = 250_000
+
+
+def zones(page: Any) -> dict[str, list[str]]:
+    named = "z => [z.dataset.zone, [...z.children].map(c => c.dataset.name)]"
+    return dict(page.evaluate(f"[...document.querySelectorAll('.zone ul')].map({named})"))
+
+
+def test_a_table_is_built_by_buttons_without_loading_the_page_again(window: Callable[..., Any]) -> None:
+    with window() as one:
+        page = one.open(PLACE)
+        page.evaluate("window.still = 'here'")
+        page.locator("#put-sex-columns").click()
+        page.wait_for_url("**columns=sex**")
+        page.locator("#put-education-rows").click()
+        page.wait_for_url("**rows=education**")
+        assert page.locator(".ask").inner_text().startswith("Up to 24 cells")
+        page.locator("#show").click()
+        page.locator("table.grid tbody tr").first.wait_for()
+        assert zones(page) == {"rows": ["education"], "columns": ["sex"], "layers": []}
+        page.locator("#turn").click()
+        page.wait_for_url("**rows=sex**")
+        assert page.evaluate("window.still") == "here"
+        page.go_back()
+        page.wait_for_url("**rows=education**")
+        page.locator("table.grid tbody tr").first.wait_for()
+
+
+def test_the_keyboard_is_enough(window: Callable[..., Any]) -> None:
+    with window() as one:
+        page = one.open(PLACE)
+        page.locator("#put-sex-rows").focus()
+        page.keyboard.press("Enter")
+        page.locator("#show").wait_for()
+        page.locator("#show").focus()
+        page.keyboard.press("Enter")
+        page.locator("table.grid").wait_for()
+        page.locator("#percent").focus()
+        page.keyboard.press("ArrowDown")
+        page.wait_for_url("**percent=row**")
+        page.wait_for_function("document.activeElement.id === 'percent'")  # the focus stays where it was
+
+
+def test_a_variable_is_dragged_into_a_zone_and_out_again(window: Callable[..., Any]) -> None:
+    with window() as one:
+        page = one.open(PLACE)
+        for selector, target, wanted in (
+            ("#variables [data-name=marital] .grip", "ul[data-zone=rows]", "**rows=marital**"),
+            (".zone [data-name=marital] .grip", "ul[data-zone=layers]", "**layers=marital**"),
+        ):
+            start, end = page.locator(selector).bounding_box(), page.locator(target).bounding_box()
+            page.mouse.move(start["x"] + 3, start["y"] + 6)
+            page.mouse.down()
+            page.mouse.move(end["x"] + 40, end["y"] + 12, steps=6)
+            page.mouse.move(end["x"] + 44, end["y"] + 14, steps=3)
+            page.mouse.up()
+            page.wait_for_url(wanted)
+        assert zones(page) == {"rows": [], "columns": [], "layers": ["marital"]}
+
+
+def test_the_list_is_searched_by_labels_and_codes_are_a_tree(window: Callable[..., Any]) -> None:
+    with window() as one:
+        page = one.open(f"{PLACE}?rows=age_group")
+        page.locator("#find").fill("birth")
+        assert page.locator("#variables > li:visible").count() == 1
+        page.locator("#find").fill("nothing like it")
+        assert page.locator("#none-found").is_visible()
+        page.locator("#find").fill("")
+        page.locator("#variables .label-link", has_text="Age").click()
+        assert page.locator(".tree li.d2").count() > 10
+        page.get_by_label("Y00-14").check()
+        page.get_by_role("button", name="Show only").click()
+        assert "select.age_group=Y00-14" in page.url
+
+
+def test_without_scripts_everything_but_the_chart_works(window: Callable[..., Any]) -> None:
+    with window(java_script_enabled=False) as one:
+        page = one.open(PLACE)
+        page.locator("#put-area-rows").click()
+        page.locator("#show").click()
+        assert page.locator("table.grid tbody tr").count() > 10
+        page.locator("#view-map").click()
+        assert page.locator(".hexagons > svg path").count() == 12
+        page.locator("#level-area").select_option(index=0)
+        page.locator(".chip button").click()
+        assert "rows=area:1" in page.url
+
+
+def test_charts_come_when_asked_for_with_their_table_beside(window: Callable[..., Any]) -> None:
+    with window() as one:
+        weights: dict[str, int] = {}
+        one.page.on("response", lambda reply: weights.__setitem__(reply.url, len(reply.body())))
+        page = one.open(FULL)
+        page.wait_for_load_state("networkidle")
+        assert sum(weights.values()) < MOST_BYTES
+        assert not [url for url in weights if "plot" in url or "d3" in url]
+        page.locator("#view-chart").click()
+        page.locator("#chart svg rect").first.wait_for()
+        assert page.locator("#chart svg rect").count() == 6
+        assert page.locator("table.grid").is_visible()
+        assert page.locator("#chart style").count() == 0
+        assert [url for url in weights if "plot" in url]
+
+
+def test_hostile_words_stay_words(window: Callable[..., Any]) -> None:
+    with window() as one:
+        bad = "%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E%3Cscript%3Ealert(2)%3C/script%3E"
+        page = one.open(f"{PLACE}?rows=sex&find={bad}&ask=yes")
+        assert page.locator("#builder img").count() == 0
+        assert "alert(1)" in page.locator("#find").input_value()
+        page = one.open(f"{PLACE}?rows={bad}")
+        assert page.locator("main img").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        PLACE,
+        FULL,
+        f"{FULL}&view=chart",
+        f"{PLACE}?rows=area&layers=sex&view=map&ask=yes",
+        f"{PLACE}/codes/birth?rows=birth",
+    ],
+)
+def test_axe_finds_no_fault(window: Callable[..., Any], path: str, scheme: str) -> None:
+    with window(bypass_csp=True, color_scheme=scheme) as one:
+        page = one.open(path)
+        if "chart" in path:
+            page.locator("#chart svg").wait_for()
+        assert one.faults() == []
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_it_prints_the_table_and_nothing_to_click(window: Callable[..., Any]) -> None:
+    with window(color_scheme="dark") as one:
+        page = one.open(FULL)
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.locator("table.grid").is_visible()
+        assert not page.locator(".choose").is_visible()
+        assert not page.locator(".take").is_visible()
