@@ -193,6 +193,7 @@ class Lattice:
         self.value, self.home = system.value, system.home
         pairs = zip(system.tables.tables, system.of, strict=True)
         self.tables = [_Lines(table, cells, system.value) for table, cells in pairs]
+        self.variables = max((len(table.shape) for table in system.tables.tables), default=0)
 
     def around(self, target: int, level: int, weight: Floats, movable: Bools, times: int = 1) -> Codes:
         """Cells of the neighbourhood of a cell, that cell first; none where it is in no table or there are too many.

@@ -36,6 +36,8 @@ LARGE = (*_NEAR, *_FAR)
 """The same where programs of the whole system would take minutes."""
 HUGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
 """The same with a lattice: what is found is mostly dearer, but it is found soon, and where nothing else is."""
+CUBES = (_NEAR[0], (81, LATTICE), *_NEAR[1:], *_FAR, (200_000, FLAT))
+"""The same for tables of three and more variables: few neighbourhoods hold all corners of a cube, a lattice does."""
 MILLION = 1_000_000
 """Systems of more cells are searched with lattices from the beginning."""
 QUICK = 3_000
@@ -46,6 +48,9 @@ AGAIN = 0.02
 """Programs of many cells are solved again where the alternative costs this share of all that is withheld."""
 SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
+NARROW, WIDE_ITERATIONS = 600, 200_000
+"""In tables of three and more variables, programs of more cells than this take ten times the iterations that they take
+in two: together they may take so many, and something cheaper is looked for nearby only after that."""
 
 
 class Graph:
@@ -166,7 +171,10 @@ class LocalPrograms:
         self.charge(cost)
         self.solver = Solver()
         self.whole = len(value) <= SIZES[-1][0]
-        self.sizes: Sequence[tuple[int, int]] = SIZES if self.whole else LARGE if len(value) <= MILLION else HUGE
+        cubes = lattice is not None and lattice.variables > 2
+        whole = CUBES if cubes else SIZES
+        self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE if len(value) <= MILLION else HUGE
+        self.wide_left = float(WIDE_ITERATIONS) if cubes else np.inf
         self.second, self.rounds = SECOND, 1
 
     def charge(self, cost: Floats) -> None:
@@ -231,7 +239,10 @@ class LocalPrograms:
         if best.cost > 0:
             at_stake = min(AT_STAKE * best.cost / max(self.spent, best.cost), MOST_AT_STAKE)
             most = max(self.second, int(at_stake), FURTHER if measure == FLAT else 0)
+            most = most if self.wide_left > 0 else min(most, NARROW)
+            before = self.solver.iterations
             best = self._within(target, direction, level, most, BY_COST, best.cost)[0] or best
+            self.wide_left -= self.solver.iterations - before if most > NARROW else 0
         return best
 
     def _within(

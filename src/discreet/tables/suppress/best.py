@@ -12,6 +12,7 @@ from discreet.errors import counted
 from discreet.model.arrays import Bools, Floats
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.bound import LeastCost
 from discreet.tables.suppress.certified import (
     CertifiedPattern,
     certify,
@@ -103,6 +104,31 @@ def merged(
         max_iterations=MERGE_ITERATIONS,
     )
     return _certified(system, cost, attackers, found, best)
+
+
+def closed(
+    system: System, cost: Floats, attackers: Attackers, start: CertifiedPattern, least: LeastCost, iterations: int
+) -> CertifiedPattern:
+    """The optimum among the cells that a bound leaves open, or what was found of it; at most as dear as the first one.
+
+    Whatever costs less than the first pattern withholds none of the others, so that the bound of this search holds for
+    all patterns.
+    """
+    paid = price(system, cost, start)
+    among = movable_cells(system) & ~least.too_dear(paid, start.unprotected)
+    found = _optimum(
+        system,
+        cost,
+        attackers,
+        start,
+        system.unsafe | system.given,
+        among | start.withheld,
+        max_nodes=MERGE_NODES,
+        max_rounds=MERGE_ROUNDS,
+        max_iterations=iterations,
+    )
+    best = _certified(system, cost, attackers, found, start)
+    return replace(best, effort={**start.effort, "least_cost": int(min(found.bound, paid))})
 
 
 def _certified(

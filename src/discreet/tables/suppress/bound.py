@@ -30,12 +30,10 @@ if TYPE_CHECKING:
 
 STEPS, SHORT = 30, 0.02
 """Relations that are added up for one cut at most, and how far shares must fall short of it to be worth a cut."""
-ROUNDS, WORTH = 8, 1e-4
+ROUNDS, WORTH = 8, 2e-3
 """Rounds in which cuts are added, while the last one raised the bound by this share."""
 FINE, UNITS = 2**18, 2**40
 """Steps of a coefficient of one, and units that all prices have together: products stay below 64 bits."""
-LIKELY = 0.3
-"""A cell of which this share is withheld in the relaxed program is worth proposing."""
 DEAREST = 2**43
 """A cost of more units counts as so many, which can only lower the bound."""
 
@@ -65,21 +63,29 @@ class LeastCost:
     _price: Floats
     _bare_price: Floats
 
-    @property
-    def likely(self) -> Bools:
-        """Cells that a cheap pattern probably withholds."""
-        return self.share > LIKELY
-
     def proved(self, unprotected: Collection[int] = ()) -> float:
         """What any pattern costs at least that protects all unsafe cells but these."""
+        reduced, prices, unit = self._reduced(unprotected)
+        short = sum(int(part.sum()) for part in np.array_split(np.minimum(reduced, 0), 8))
+        return max((prices * FINE + short) / FINE * unit * (1 - 1e-12), 0.0)
+
+    def too_dear(self, paid: float, unprotected: Collection[int] = ()) -> Bools:
+        """Cells that no pattern withholds which protects all unsafe cells but these and costs less than ``paid``.
+
+        To withhold a cell costs its reduced cost besides the least.
+        """
+        reduced, _, unit = self._reduced(unprotected)
+        left = paid - self.proved(unprotected)
+        return np.asarray(reduced / FINE * unit * (1 - 1e-9) > left * (1 + 1e-9) + 1e-9)
+
+    def _reduced(self, unprotected: Collection[int]) -> tuple[Ints, int, float]:
+        """Costs less what prices of conditions pay, in units of ``FINE`` steps; all prices together; what a unit is."""
         found = self._conditions
         left_out = np.isin(found.owner, np.fromiter(unprotected, np.int64, len(unprotected)))
         price = np.where(left_out, 0.0, np.maximum(self._price, 0.0))
         bare = np.maximum(self._bare_price, 0.0)
         together = float(price.sum() + bare.sum())
-        if not together > 0:
-            return 0.0
-        unit = together / UNITS
+        unit = together / UNITS if together > 0 else 1.0
         price_units, bare_units = np.floor(price / unit).astype(np.int64), np.floor(bare / unit).astype(np.int64)
         cost = np.minimum(np.floor(self._cost / unit * (1 - 1e-12)), DEAREST).astype(np.int64) * FINE
         upwards = np.ceil(found.coefficient * FINE + 1e-6).astype(np.int64)
@@ -90,9 +96,7 @@ class LeastCost:
             of_relation = np.add.reduceat(bare_units, found.bare_start[:-1])
             np.subtract.at(reduced, found.bare_cell, np.repeat(of_relation, np.diff(found.bare_start)) * FINE)
             np.add.at(reduced, found.bare_cell, 2 * bare_units * FINE)
-        short = sum(int(part.sum()) for part in np.array_split(np.minimum(reduced, 0), 8))
-        units = int(price_units.sum()) * FINE + short
-        return max(units / FINE * unit * (1 - 1e-12), 0.0)
+        return reduced, int(price_units.sum()), unit
 
 
 def least_cost(system: System, cost: Floats, attackers: Attackers) -> LeastCost:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Floats
+from discreet.model.arrays import Floats
 from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.bound import LeastCost
 from discreet.tables.suppress.certified import STRUCK, CertifiedPattern, certify
 from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.several import certify_often
@@ -24,16 +25,17 @@ def complete(
     attackers: Attackers,
     limits: EffortLimits,
     within: CertifiedPattern | None = None,
-    likely: Bools | None = None,
+    least: LeastCost | None = None,
 ) -> CertifiedPattern:
     """A certified pattern that withholds whatever the given one does.
 
     Families are first looked for among the unsafe and the given cells alone, so that a pattern which is safe as it
     stands stays as it is; only cells without one may cost anything. Limits count for these. ``within`` is what
-    :func:`within_given` found, where somebody asked already, and ``likely`` cells that a cheap pattern withholds.
+    :func:`within_given` found, where somebody asked already, and ``least`` what any
+    pattern needs at least.
     """
     if not (system.given & system.now & ~system.known).any():
-        return certify_often(system, cost, attackers, limits, likely)
+        return certify_often(system, cost, attackers, limits, least)
     within = within_given(system, cost, attackers) if within is None else within
     if not within.unprotected:
         return within

@@ -13,19 +13,20 @@ class Care(NamedTuple):
     """What is done to make a first pattern cheaper.
 
     ``times`` the iterations of the first pattern may be spent on giving secondaries up, within ``least`` and ``most``;
-    small systems are searched at most ``starts`` times.
+    small systems are searched at most ``starts`` times, with about ``searching`` iterations in all.
     """
 
     times: float
     least: int
     most: int
     starts: int
+    searching: int
 
 
 CARE: dict[EffortWord, Care] = {
-    "quick": Care(0.25, 20_000, 200_000, 1),
-    "normal": Care(2.0, 100_000, 1_500_000, 6),
-    "best": Care(20.0, 1_000_000, 30_000_000, 10),
+    "quick": Care(0.25, 20_000, 200_000, 1, 0),
+    "normal": Care(2.0, 100_000, 1_500_000, 2, 250_000),
+    "best": Care(20.0, 1_000_000, 30_000_000, 8, 2_500_000),
 }
 
 

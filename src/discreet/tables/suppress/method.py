@@ -197,7 +197,7 @@ class Suppress(TableMethod):
             pattern = proposed.pattern
             notes += proposed.notes()
         else:
-            pattern = complete(hidden, cost, attackers, limits, likely=least.likely)
+            pattern = complete(hidden, cost, attackers, limits, least=least)
         if self.algorithm == "optimal":
             from discreet.tables.suppress.best import improve_to_optimum
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Floats
+from discreet.model.arrays import Floats
 from discreet.progress import as_part
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.bound import LeastCost
 from discreet.tables.suppress.certified import CertifiedPattern, certify, price
 from discreet.tables.suppress.effort import EffortLimits
 
@@ -20,31 +21,36 @@ LEAST, TRIED = 2, 3
 """Fewer searches than the first number are not worth it, and more than the second only where they differ."""
 ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
-SMALL, MOST = 2_000, 250_000
-"""Cells of systems that are searched several times, and iterations of all searches: merging takes longest."""
+SMALL = 2_000
+"""Cells of systems that are searched several times."""
 SPREAD = 0.3
-"""Costs of each further search are multiplied by numbers whose logarithms have a standard deviation that grows by this:
-patterns that differ more leave more to choose from when they are merged."""
-PROPOSED, DISCOUNT = 15_000, 0.1
-"""Systems of more cells start from a proposal: what it holds costs this share of its cost in the first pattern."""
+"""The second search starts from true costs. Costs of each further one are multiplied by numbers whose logarithms have a
+standard deviation that grows by this: patterns that differ more leave more to choose from when they are merged."""
+DISCOUNT = 0.1
+"""A cell that any cheap pattern must withhold costs this share of its cost in the first pattern."""
 FEW = 1
 """So few secondaries are not worth another search."""
+AN_ATTACK = 1_000
+"""Iterations that one attack takes at the beginning of the search for the optimum, which attacks every unsafe cell."""
 
 
 def certify_often(
-    system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, likely: Bools | None = None
+    system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, least: LeastCost | None = None
 ) -> CertifiedPattern:
     """A certified pattern; without limits of effort or time the best that several searches lead to.
 
-    In large systems cells that a cheap pattern ``likely`` withholds are cheap in the first pattern.
+    ``least`` says how much of each cell is necessary: that much of it is cheap in the first pattern. In systems that
+    are searched once, secondaries are then given up by what they cost beyond it; in others with few unsafe cells the
+    optimum is looked for among the cells that it leaves open.
     """
-    proposed = None if likely is None or len(system) <= PROPOSED else np.where(likely, DISCOUNT * cost, cost)
-    first = certify(system, cost, attackers, limits, first_cost=proposed)
+    proposed = None if least is None else cost * (1.0 - (1.0 - DISCOUNT) * least.share)
+    beyond = least.share if least is not None and len(system) > SMALL else None
+    first = certify(system, cost, attackers, limits, first_cost=proposed, share=beyond)
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
-    starts = min(limits.care.starts, MOST // max(first.effort["simplex_iterations"], 1))
+    starts = min(limits.care.starts, limits.care.searching // max(first.effort["simplex_iterations"], 1))
     if limits.limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
         return first
-    from discreet.tables.suppress.best import merged  # brings all of the optimal search
+    from discreet.tables.suppress.best import closed, merged  # brings all of the optimal search
 
     patterns, prices = [first], [price(system, cost, first)]
     for number in range(1, starts):
@@ -52,11 +58,15 @@ def certify_often(
             break
         random = np.random.default_rng(number)
         with as_part("search again", number - 1, starts):
-            other = cost * np.exp(random.normal(0.0, SPREAD * number, len(cost)))
-            patterns.append(certify(system, cost, attackers, EffortLimits(), first_cost=other))
+            other = cost * np.exp(random.normal(0.0, SPREAD * (number - 1), len(cost)))
+            patterns.append(certify(system, cost, attackers, EffortLimits(care=limits.care), first_cost=other))
         prices.append(price(system, cost, patterns[-1]))
     good = [pattern for pattern in patterns if set(pattern.unprotected) <= set(first.unprotected)]
     with as_part("search again", starts - 1, starts):
         best = merged(system, cost, attackers, good)
-    effort = {name: sum(p.effort.get(name, 0) for p in patterns) for name in first.effort}
-    return replace(best, effort={**effort, "searches": len(patterns)})
+        effort = {name: sum(p.effort.get(name, 0) for p in patterns) for name in first.effort}
+        best = replace(best, effort={**effort, "searches": len(patterns)})
+        attacks = int((system.upper_level > 0).sum() + (system.lower_level > 0).sum())
+        if least is not None and AN_ATTACK * attacks <= limits.care.searching:
+            best = closed(system, cost, attackers, best, least, limits.care.searching)
+    return best
