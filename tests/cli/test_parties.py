@@ -105,7 +105,7 @@ def fit(name, plan, files, port, offices, tmp_path):
     return [
         *("joint", "fit", plan, files[name], "--me", name, "--coordinator", f"localhost:{port}", *PATIENCE),
         *words(offices.credentials(name)),
-        *("--output", tmp_path / f"{name}.json", "--json"),
+        *("--account", tmp_path / f"{name}.account", "--output", tmp_path / f"{name}.json", "--json"),
     ]
 
 
@@ -168,6 +168,10 @@ def test_what_is_refused_before_anybody_is_asked(offices, tmp_path):
     )
     assert done.exit_code == 3
     assert "cannot be read" in done.output
+    (tmp_path / "plan.toml").write_text(PLAN)
+    done = run(*fit("A", tmp_path / "plan.toml", {"A": file}, 1, offices, tmp_path)[:-5])
+    assert done.exit_code == 2
+    assert "keep an account" in done.output
 
 
 def test_nobody_at_the_other_end_is_an_error_with_a_name_and_no_output(offices, tmp_path):

@@ -237,8 +237,20 @@ def test_a_person_that_determines_its_own_value_is_not_revealed():
     owners = people()
     owners["C"]["x"][5] = 1000.0
     together = ds.private.join(owners)
-    with pytest.raises(ProtocolError, match="C has a person with a leverage"):
+    with pytest.raises(ProtocolError, match="fewer than 3 persons are far out"):
         together.linear("z ~ x")
+    assert not any("X'X" in one.what for one in together.transcript.messages)
+
+
+def test_a_person_with_a_high_leverage_in_several_columns_is_not_revealed():
+    """No column alone shows it: only it has a high x2 with a low x."""
+    owners = people()
+    for one in owners.values():
+        one["x2"] = one["x"] + 0.01 * one["z"]
+    owners["C"]["x2"][5] = -owners["C"]["x2"][5] - 1
+    together = ds.private.join(owners)
+    with pytest.raises(ProtocolError, match="C has a person with a leverage"):
+        together.linear("z ~ x + x2")
     assert not any("X'y" in one.what for one in together.transcript.messages)
 
 
@@ -278,7 +290,8 @@ def test_columns_of_very_small_numbers_are_refused_and_not_rounded_away():
 
 def test_what_was_opened_is_told():
     fit = ds.private.join(people()).linear("z ~ x")
-    opened = ["persons, cut off", "small cells", "X'X", "totals", "X'y", "sums of squares"]
+    looked = ["persons, cut off", "kinds of columns", "small cells", "values far out"]
+    opened = [*looked, "X'X", "totals", "X'y", "sums of squares"]
     assert [what for what, _ in fit.opened] == opened
     assert dict(fit.opened)["X'X"] == 3
 

@@ -102,11 +102,13 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         whole = {name: int(value) if name.startswith("min_") else value for name, value in self.limits.items()}
         return RevealLimits(**whole)  # type: ignore[arg-type]
 
-    def run_as(self, me: str, data: Any, place: MeetingPlace) -> JointFit | JointTable | TableFit | None:
-        """Do one party's part of the plan."""
+    def run_as(
+        self, me: str, data: Any, place: MeetingPlace, account: str | Path | None = None
+    ) -> JointFit | JointTable | TableFit | None:
+        """Do one party's part of the plan; ``account`` as in :func:`discreet.private.join_as`."""
         if self.model == "columns":
             terms = VerticalTerms(self.columns, self.outcome, self.reveal_limits, self.scale_bits)
-            return join_columns_as(me, data, terms, place, match=self.match)
+            return join_columns_as(me, data, terms, place, match=self.match, account=account)
         here = join_as(
             me,
             data,
@@ -116,6 +118,7 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             sums=self.sums,
             limits=self.reveal_limits,
             scale_bits=self.scale_bits,
+            account=account,
         )
         if self.model == "table":
             return here.table(self.variables, count=self.count, sparse=self.sparse)

@@ -11,11 +11,13 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError
+from discreet.private.joint.account import accounted, whole_records
 from discreet.private.joint.design import OwnerRows, level_codes, plain_columns
 from discreet.private.joint.fits import PERSONS, JointFit
 from discreet.private.joint.fixed_point import (
@@ -38,6 +40,7 @@ from discreet.private.joint.safety import (
     shown_cells,
 )
 from discreet.private.joint.small_cells import Parts, small_counts
+from discreet.private.joint.values import require_spread
 from discreet.private.parties.conversation import Desk, conversation, plan_of
 from discreet.private.parties.digests import digest_of
 from discreet.private.parties.places import MeetingPlace
@@ -134,11 +137,11 @@ def join_columns(
     >>> import numpy as np
     >>> import discreet as ds
     >>> rng = np.random.default_rng(1)
-    >>> x, z = rng.normal(size=(2, 50))
-    >>> tax = {"person": np.arange(50), "income": 1 + 2 * x - z, "x": x}
+    >>> x, z, rest = rng.normal(size=(3, 50))
+    >>> tax = {"person": np.arange(50), "income": 1 + 2 * x - z + rest / 100, "x": x}
     >>> health = {"person": np.arange(50), "z": z}
     >>> fit = ds.private.join_columns({"tax": tax, "health": health}, "income", match="person")
-    >>> dict(zip(fit.columns, fit.coefficients.round(6).tolist()))
+    >>> dict(zip(fit.columns, fit.coefficients.round(1).tolist()))
     {'(Intercept)': 1.0, 'x': 2.0, 'z': -1.0}
     """
     columns = {name: [column for column in _all_columns(data) if column != match] for name, data in owners.items()}
@@ -155,7 +158,13 @@ def join_columns(
 
 
 def join_columns_as(
-    me: str, data: Any, terms: VerticalTerms, place: MeetingPlace, *, match: str = ""
+    me: str,
+    data: Any,
+    terms: VerticalTerms,
+    place: MeetingPlace,
+    *,
+    match: str = "",
+    account: str | Path | None = None,
 ) -> JointFit | None:
     """One of three parties in places of their own: an owner of columns, or the dealer, who has no records.
 
@@ -171,6 +180,8 @@ def join_columns_as(
         Where they meet.
     match
         Column with the persons' identifiers, which both have in the same order.
+    account
+        As in :func:`join_as`.
 
     Returns
     -------
@@ -185,7 +196,8 @@ def join_columns_as(
     (3, 1)
     """
     record = Transcript()
-    found = place.meet(me, vertical_task(me, data, match, terms), record)
+    task = accounted(vertical_task(me, data, match, terms), account, terms.limits.min_cell)
+    found = place.meet(me, task, record)
     return None if found is None else replace(found, transcript=record)
 
 
@@ -204,7 +216,7 @@ def vertical_task(me: str, data: Any, match: str, terms: VerticalTerms) -> Party
         raise ParameterError(f"{me!r} is no owner.", hint=f"The terms name {', '.join(terms.columns)}.")
     keys, columns = _own_columns(data, match, terms.names[me])
     digest = digest_of([*keys, *columns.values()])
-    return PartyTask(plan, partial(_own, keys=keys, columns=columns, terms=terms), digest)
+    return PartyTask(plan, partial(_own, keys=keys, columns=columns, terms=terms), digest, whole_records(columns))
 
 
 def _all_columns(data: Any) -> list[str]:
@@ -213,7 +225,7 @@ def _all_columns(data: Any) -> list[str]:
 
 def _own_columns(data: Any, match: str, names: Sequence[str]) -> tuple[list[str], dict[str, Numbers]]:
     columns = plain_columns(data, [match, *names])
-    keys = level_codes(columns[match])
+    keys = level_codes(columns[match], match)
     if len(set(keys)) < len(keys):
         raise ProtocolError("duplicate record", "A person occurs twice.", hint="Keep one record a person.")
     plain = {}
@@ -240,7 +252,7 @@ def _deal(desk: Desk, terms: VerticalTerms) -> Talk[JointFit | None]:
     yield TalkRound("persons", {})
     yield TalkRound("hidden columns", {})
     if terms.limits.min_cell > 1:
-        yield from small_counts(desk, None, terms.limits.min_cell, "small cells", 0)
+        yield from small_counts(desk, None, range(1, terms.limits.min_cell), "small cells", 0)
     yield TalkRound("parts of products", {})
     yield TalkRound("own products", {})
     return None
@@ -325,7 +337,7 @@ def _no_small_pairs(
         mine = (one, n - one, -one, rows - n + one) if first else (one, -one, n - one, one - n)
         tested += [value % 2**bits for value in mine]
     parts: Parts = np.array(tested, dtype=np.uint64)
-    small = yield from small_counts(desk, parts, limit, "small cells", len(parts), bits)
+    small = yield from small_counts(desk, parts, range(1, limit), "small cells", len(parts), bits)
     require_no_small(small, terms.limits)
 
 
@@ -379,10 +391,10 @@ def _fitted(
     beta = inverse @ sums
     residual = max(square - sums @ beta, 0.0)
     null = square - sums[0] ** 2 / rows
+    require_spread(residual, null)
     freedom = rows - len(kept)
     scale = residual / freedom
-    tiny = np.finfo(float).tiny
-    logliks = [-0.5 * rows * (np.log(2 * np.pi * max(one, tiny) / rows) + 1) for one in (residual, null)]
+    logliks = [-0.5 * rows * (np.log(2 * np.pi * one / rows) + 1) for one in (residual, null)]
     formula = f"{outcome} ~ {' + '.join(names[1:])}"
     return JointFit(
         formula, names, beta, inverse * scale, rows, logliks[0], logliks[1], residual, residual, freedom, PERSONS,

@@ -7,12 +7,14 @@ in one process, over connections, and by files.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from discreet.private.problems import ProtocolError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discreet.private.parties.conversation import Desk, RunPlan
 
 T = TypeVar("T")
@@ -54,11 +56,14 @@ class PartyTask(Generic[T]):
         What it does then.
     digest
         Of its own records, as they enter the run: a run that was broken off goes on with the same ones only.
+    columns
+        Of its own records that enter, for its own account.
     """
 
     plan: RunPlan
     work: Callable[[Desk], Talk[T]]
     digest: bytes
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def require_senders(one: TalkRound, heard: Heard) -> None:
