@@ -217,6 +217,8 @@ def joint_table(
 
             mine = [str(k) for k in np.flatnonzero(flat)]
             found = yield from union_of_codes(desk, mine, "occupied cells")
+            if not found <= {str(k) for k in range(flat.size)}:
+                raise ProtocolError("tampered", "Somebody brought a cell that the table does not have.")
             chosen = np.array(sorted(int(one) for one in found), dtype=np.int64)
         small = yield from small_cells(desk, flat[chosen], terms.limits.min_cell, "small cells")
         require_no_small(small, terms.limits)

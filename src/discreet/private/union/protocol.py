@@ -45,7 +45,7 @@ from discreet.private.union.records import (
 from discreet.private.union.shared_sums import SumKey, encrypted, shared_total, total_cipher
 
 MINIMUM = 10
-"""Records that the other holder, and the union beyond one's own, must have."""
+"""Records that the other holder must bring, and that must be shared for a total."""
 MOST_RECORDS = 10_000_000
 MOST_BLOCKS = 1_000
 
@@ -320,7 +320,8 @@ def _initiate(desk: Desk, records: UnionRecords, terms: UnionTerms, helper: str,
     back = inverse(k)
     found = _fields(body, len(rows), blocks, helper, "step 8")
     plain = [from_blocks(times(back, _blocks(one))) for one in found]
-    told = [unpacked(one, terms.data_columns) for one in plain if one != MADE_UP]
+    kinds = {name: records.kinds[name] for name in terms.data_columns}
+    told = [unpacked(one, kinds) for one in plain if one != MADE_UP]
     return UnionResult(told, own, other, len(rows), shared_sum, notes, seal.text(), *run.promise)
 
 
