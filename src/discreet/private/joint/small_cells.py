@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.private.parties.conversation import Desk
-from discreet.private.parties.rounds import Talk, TalkRound
+from discreet.private.parties.rounds import Talk, TalkRound, count_told
 from discreet.private.problems import ProtocolError
 from discreet.private.union.group import hash_to_group, points_of, secret_scalar, times
 
@@ -131,7 +131,7 @@ def small_counts(
             says = {first: _compared(desk, heard[first], key, parts, small, (domain, what, bits))}
         yield TalkRound(f"{what}: compared", says)
         heard = yield TalkRound(f"{what}: how many", {}, hears)
-        found = int.from_bytes(heard[first], "big")
+        found = count_told(heard[first], first)
     desk.opened.append((what, 1))
     return found
 

@@ -45,7 +45,7 @@ from discreet.private.parties.conversation import Desk, conversation, plan_of
 from discreet.private.parties.digests import digest_of
 from discreet.private.parties.places import MeetingPlace
 from discreet.private.parties.randomness import derived_key, key_stream
-from discreet.private.parties.rounds import PartyTask, Talk, TalkRound
+from discreet.private.parties.rounds import PartyTask, Talk, TalkRound, count_told
 from discreet.private.parties.together import run_together
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
@@ -241,7 +241,7 @@ def _deal(desk: Desk, terms: VerticalTerms) -> Talk[JointFit | None]:
     """The dealer: seeds to both, and to the second what makes the triple right. It hears how many rows there are."""
     one, other = desk.parties[:2]
     heard = yield TalkRound("rows", {}, frozenset([one, other]))
-    rows, again = (int.from_bytes(heard[name], "big") for name in (one, other))
+    rows, again = (count_told(heard[name], name) for name in (one, other))
     if rows != again or not 0 < rows < MOST_PERSONS:
         raise _other_records(other)
     p, q = terms.sizes
@@ -293,6 +293,8 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
     if len(told[peer]) != 8 * size * size:
         raise ProtocolError("wrong length", f"{peer} sent products of another size.")
     its = np.frombuffer(told[peer], "<f8").reshape(size, size).astype(np.float64)
+    if not np.isfinite(its).all() or not np.array_equal(its, its.T) or (np.diag(its) < 0).any():
+        raise ProtocolError("tampered", f"{peer} sent what are no products of columns.")
     whole = np.block([[block, cross], [cross.T, its]]) if first else np.block([[its, cross], [cross.T, block]])
     desk.opened += [("products of columns of both", cross.size), ("own products", block.size + its.size)]
     labels = ["(Intercept)", *names[one], *names[other]]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.private.parties.conversation import Desk, RunPlan
 
 T = TypeVar("T")
+COUNT_BYTES = 8
 Heard = dict[str, bytes]
 """What a party was told in a round, by sender."""
 
@@ -64,6 +65,21 @@ class PartyTask(Generic[T]):
     work: Callable[[Desk], Talk[T]]
     digest: bytes
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def count_told(body: bytes, sender: str) -> int:
+    """A count that somebody told: eight bytes.
+
+    Raises
+    ------
+    ProtocolError
+        ``wrong length``.
+    """
+    if len(body) != COUNT_BYTES:
+        raise ProtocolError(
+            "wrong length", f"{sender} told no count.", hint="Start again; nothing of this run is used."
+        )
+    return int.from_bytes(body, "big")
 
 
 def require_senders(one: TalkRound, heard: Heard) -> None:

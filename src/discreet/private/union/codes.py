@@ -11,7 +11,7 @@ from itertools import combinations
 import msgspec
 
 from discreet.private.parties.conversation import Desk
-from discreet.private.parties.rounds import Talk, TalkRound
+from discreet.private.parties.rounds import Talk, TalkRound, count_told
 from discreet.private.problems import ProtocolError
 from discreet.private.union.group import (
     AGAIN,
@@ -77,7 +77,7 @@ def joined_sizes(
     told = yield TalkRound(
         f"{what}: records", dict.fromkeys(desk.others, len(identifiers).to_bytes(8, "big")), frozenset(desk.others)
     )
-    announced = {name: int.from_bytes(body, "big") for name, body in told.items()}
+    announced = {name: count_told(body, name) for name, body in told.items()}
     for name, count in announced.items():
         if count < min_records:
             raise ProtocolError(

@@ -18,7 +18,7 @@ from discreet.errors import InputError, ParameterError
 from discreet.private.joint.design import plain_columns
 from discreet.private.parties.conversation import Desk, plan_of
 from discreet.private.parties.digests import digest_of
-from discreet.private.parties.rounds import Heard, PartyTask, Talk, TalkRound
+from discreet.private.parties.rounds import Heard, PartyTask, Talk, TalkRound, count_told
 from discreet.private.parties.sealing import commitment
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
@@ -316,7 +316,7 @@ def _initiate(desk: Desk, records: UnionRecords, terms: UnionTerms, helper: str,
     body = yield from _listen(seal, "8: data", helper)
     shared_sum = None
     if terms.sum_column is not None:
-        shared_sum, body = int.from_bytes(body[:8], "big"), body[8:]
+        shared_sum, body = count_told(body[:8], helper), body[8:]
     back = inverse(k)
     found = _fields(body, len(rows), blocks, helper, "step 8")
     plain = [from_blocks(times(back, _blocks(one))) for one in found]
