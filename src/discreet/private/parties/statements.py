@@ -54,7 +54,8 @@ PARTY_STATEMENTS = (
                    "together could learn counts of each owner up to the limit", _DDH,
                    f"{_FOLLOW}; the first two do not work together"),
     PartyStatement("joint model", "every owner", f"{_OPENED}; which columns of numbers are of 0 and 1, or of whole "
-                   "numbers below 10, at all owners; how many steps of distance few persons reach, not in which column", "that of its sums and of its search for small cells",
+                   "numbers below 10, at all owners; how many steps of distance few persons reach, not in which column",
+                   "that of its sums and of its search for small cells",
                    _FOLLOW),
     PartyStatement("joint table, sparse", "first owner", "besides: how many owners occupy how many cells, not which",
                    _DDH, _FOLLOW),
