@@ -299,6 +299,16 @@ def test_cells_come_back_over_the_loopback(address, made, scheme):
         assert [cell.text for cell in client.get_many([("a3", "b5"), ("a29", "b18")])] == ["305", "2918"]
 
 
+def test_a_server_writes_nothing_of_questions_into_any_log(address, caplog, capfd):
+    caplog.set_level(0)
+    client = RetrievalClient([address], scheme="simplepir", insecure_dimension=SHORT)
+    client.get("counts", "a3", "b5")
+    with pytest.raises(ProtocolError):
+        client.get("counts", "a3", "b99")
+    written = caplog.text + "".join(capfd.readouterr())
+    assert not any(word in written for word in ("a3", "b5", "b99", "question", "POST"))
+
+
 def test_schemes_of_the_source_are_answered_over_the_loopback(address, made):
     gmpy2 = pytest.importorskip("gmpy2")
     from discreet.private.retrieval.selecting import LipmaaScheme

@@ -311,7 +311,7 @@ def _cell(served: ServedTable, codes: tuple[str, ...], record: bytes) -> Publish
     """A cell from its record, which must have the fields that the manifest names."""
     texts = record.decode(errors="replace").split(MARK)
     if len(texts) != len(served.fields):
-        raise ProtocolError("tampered", "A record has other fields than the manifest names.", hint="Ask another server.")
+        raise ProtocolError("tampered", "A record has other fields than the manifest names.", hint="Ask another.")
     fields = dict(zip(served.fields, texts, strict=True))
     return PublishedCell(served.name, codes, fields.pop("value"), **fields)
 
