@@ -230,7 +230,7 @@ def test_identifiers_cannot_be_guessed_without_the_key(monkeypatch):
 
     def guesses(session):
         text = lambda name: b"".join(  # noqa: E731
-            len(part).to_bytes(4, "big") + part for part in (f"discreet union 1 {session}".encode(), name.encode())
+            len(part).to_bytes(4, "big") + part for part in (f"discreet union 2 {session}".encode(), name.encode())
         )
         return [rbcl.crypto_core_ristretto255_from_hash(hashlib.sha512(text(f"p{k}")).digest()) for k in range(100)]
 

@@ -70,12 +70,14 @@ def plain_columns(data: Any, wanted: Sequence[str]) -> dict[str, NDArray[Any]]:
 def _array(values: Any) -> NDArray[Any]:
     """A column as an array; numbers and missing values among texts are not made texts."""
     found = np.asarray(values)
-    if found.dtype.kind in "US" and not isinstance(values, np.ndarray):
-        kept = list(values)
-        if not all(isinstance(one, str) for one in kept):
-            found = np.empty(len(kept), dtype=object)
-            found[:] = kept
-    return found
+    if isinstance(values, np.ndarray) or (found.size and found.dtype.kind not in "US"):
+        return found
+    kept = list(values)
+    if kept and all(isinstance(one, str) for one in kept):
+        return found
+    plain = np.empty(len(kept), dtype=object)
+    plain[:] = kept
+    return plain
 
 
 def is_coded(values: NDArray[Any]) -> bool:
