@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.errors import InputError, ParameterError
+from discreet.private.joint import vertical
 from discreet.private.joint.account import accounted
 from discreet.private.joint.models import regression_task
 from discreet.private.joint.newton import NewtonTerms
@@ -122,6 +123,51 @@ def test_a_model_that_tells_every_outcome_is_withheld():
         ds.private.join_columns(
             {"tax": {"person": person, "z": 2 * x}, "health": {"person": person, "x": x}}, "z", match="person"
         )
+
+
+def solved(fit, x) -> set[tuple[int, ...]]:
+    """The attack of an owner of columns: which three persons have a sum of its x that the other's code has."""
+    parts = [one.body for one in fit.transcript.messages if one.what == "parts of products"]
+    numbers = [[int.from_bytes(body[k : k + 16], "little") for k in range(0, len(body), 16)] for body in parts]
+    total = (numbers[0][2] + numbers[1][2]) % 2**128  # columns 1, x, z by code and u
+    goal = (total - 2**128 if total >> 127 else total) / 2**26
+    order = np.argsort(x)
+    rest = goal - x[:, None] - x[None, :]
+    place = np.searchsorted(x[order], rest)
+    found = set()
+    for side in (-1, 0):
+        third = order[np.clip(place + side, 0, len(x) - 1)]
+        near = np.abs(x[third] - rest) < 5e-8
+        found |= {tuple(sorted((int(i), int(j), int(third[i, j])))) for i, j in zip(*np.nonzero(near), strict=True)}
+    return {one for one in found if len(set(one)) == 3}
+
+
+def test_an_owner_of_columns_cannot_solve_for_the_persons_of_a_code(monkeypatch):
+    rng = np.random.default_rng(4)
+    x, u, rest = rng.normal(size=(3, 400))
+    who = sorted(rng.choice(400, 3, replace=False).tolist())
+    code = np.isin(np.arange(400), who).astype(float)
+    owners = {
+        "A": {"person": np.arange(400), "z": x + u + rest, "x": x},
+        "B": {"person": np.arange(400), "code": code, "u": u},
+    }
+    with pytest.raises(ProtocolError, match="could tell which persons have which 'code' of B") as caught:
+        ds.private.join_columns(owners, "z", match="person")
+    assert caught.value.kind == "not safe to reveal"
+    monkeypatch.setattr(vertical, "require_open", lambda *_: None)
+    assert tuple(who) in solved(ds.private.join_columns(owners, "z", match="person"), x)
+
+
+def test_products_are_opened_to_few_digits():
+    rng = np.random.default_rng(4)
+    x, u, rest = rng.normal(size=(3, 400))
+    owners = {"A": {"person": np.arange(400), "z": x + u + rest, "x": x}, "B": {"person": np.arange(400), "u": u}}
+    record = ds.private.join_columns(owners, "z", match="person").transcript
+    parts = [one.body for one in record.messages if one.what == "parts of products"]
+    totals = [
+        sum(int.from_bytes(body[k : k + 16], "little") for body in parts) % 2**128 for k in range(0, len(parts[0]), 16)
+    ]
+    assert all(min(one, 2**128 - one) < 2**36 for one in totals)
 
 
 def asked(answers, way="shares") -> tuple[list[bool], Transcript]:

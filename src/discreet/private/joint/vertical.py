@@ -18,6 +18,7 @@ import numpy as np
 
 from discreet.errors import InputError, ParameterError
 from discreet.private.joint.account import accounted, whole_records
+from discreet.private.joint.coarse import KEPT, cut_off, powers_of, require_open
 from discreet.private.joint.design import OwnerRows, level_codes, plain_columns
 from discreet.private.joint.fits import PERSONS, JointFit
 from discreet.private.joint.fixed_point import (
@@ -268,14 +269,17 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
     peer, (width, q) = other if first else one, terms.sizes
     require_freedom(rows, width + q - 1, terms.limits)
     _require_own_safe(columns, terms.limits, desk.me)
+    for name, values in columns.items():
+        require_open(name, values, q if first else width, desk.me)
     yield from _same_rows(peer, rows)
     heard = yield TalkRound("triple", {}, frozenset([DEALER]))
     Z = np.stack([np.ones(rows)] * first + [columns[name] for name in names[desk.me]], axis=1)
     flags = np.isin(Z, (0, 1)).all(axis=0)
     theirs_flags = yield from _same_persons(desk, peer, keys, flags.tobytes(), q if first else width)
     block = Z.T @ Z
-    X = to_halves(Z, 2, bits)
-    _require_room(block, rows, bits)
+    powers = powers_of(np.diag(block), rows, flags)
+    X = to_halves(np.ldexp(Z, -powers), 2, bits)
+    _require_room(np.ldexp(np.diag(block), -2 * powers), rows, bits)
     seed, rest = heard[DEALER][:32], heard[DEALER][32:]
     hidden = minus(X, _drawn(seed, "factor", X.shape[0]))
     told = yield TalkRound("hidden columns", {peer: to_bytes(hidden)}, frozenset([peer]))
@@ -286,8 +290,9 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
         part = plus(product(theirs, X, rows), from_bytes(rest, width * q, DEALER))
     both = np.outer(flags, theirs_flags) if first else np.outer(theirs_flags, flags)
     yield from _no_small_pairs(desk, part, both, np.diag(block)[flags], rows, terms)
+    part = cut_off(part, bits, first)
     told = yield TalkRound("parts of products", {peer: to_bytes(part)}, frozenset([peer]))
-    cross = from_halves(plus(part, from_bytes(told[peer], width * q, peer)), 2 * bits).reshape(width, q)
+    cross = from_halves(plus(part, from_bytes(told[peer], width * q, peer)), KEPT).reshape(width, q)
     told = yield TalkRound("own products", {peer: block.astype("<f8").tobytes()}, frozenset([peer]))
     size = q if first else width
     if len(told[peer]) != 8 * size * size:
@@ -295,6 +300,11 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
     its = np.frombuffer(told[peer], "<f8").reshape(size, size).astype(np.float64)
     if not np.isfinite(its).all() or not np.array_equal(its, its.T) or (np.diag(its) < 0).any():
         raise ProtocolError("tampered", f"{peer} sent what are no products of columns.")
+    theirs_powers = powers_of(np.diag(its), rows, theirs_flags.astype(bool))
+    ups, downs = (powers, theirs_powers) if first else (theirs_powers, powers)
+    cross = np.ldexp(cross, ups[:, None] + downs[None, :])
+    blocks = (block, its) if first else (its, block)
+    _require_products(cross, *(np.sqrt(np.diag(one)) for one in blocks))
     whole = np.block([[block, cross], [cross.T, its]]) if first else np.block([[its, cross], [cross.T, block]])
     desk.opened += [("products of columns of both", cross.size), ("own products", block.size + its.size)]
     labels = ["(Intercept)", *names[one], *names[other]]
@@ -372,11 +382,20 @@ def _same_persons(desk: Desk, peer: str, keys: list[str], own_flags: bytes, size
     return np.frombuffer(flags, np.uint8).astype(np.float64)
 
 
-def _require_room(block: Numbers, rows: int, scale_bits: int) -> None:
+def _require_room(squares: Numbers, rows: int, scale_bits: int) -> None:
     """Refuse numbers whose products might not fit: each product is at most the square root of both sums of squares."""
-    if block.max() * rows >= 2.0 ** (127 - 2 * scale_bits):
+    if squares.max() * rows >= 2.0 ** (127 - 2 * scale_bits):
         raise ProtocolError(
             "number too large", "Products of columns may not fit into 128 bits.", hint="Use larger units."
+        )
+
+
+def _require_products(cross: Numbers, one: Numbers, other: Numbers) -> None:
+    """Refuse numbers that cannot be products of columns of these lengths."""
+    room = np.outer(one, other)
+    if (np.abs(cross) > room * (1 + 1e-6) + 1e-6 * (1 + room.max())).any():
+        raise ProtocolError(
+            "wrong sum", "Parts of products do not add up to products of these columns.", hint="Start again."
         )
 
 
