@@ -304,3 +304,13 @@ def test_owners_may_be_microdata_and_must_have_names_and_records():
     owners["A"] = {name: values[:0] for name, values in owners["A"].items()}
     with pytest.raises(InputError, match="has no records"):
         ds.private.join(owners, levels={"g": list("abc")}).linear("z ~ x + g")
+
+
+def test_the_sparse_way_tells_how_many_cells_each_owner_occupies_as_stated():
+    codes = [f"c{k}" for k in range(40)]
+    owners = {name: {"g": np.repeat(codes[:count], 9)} for name, count in zip(NAMES, (5, 11, 23), strict=True)}
+    table = ds.private.join(owners, levels={"g": codes}).table(["g"], sparse=True)
+    hops = [one for one in table.transcript.messages if "hop 1" in one.what]
+    assert {one.sender: len(one.body) // 32 for one in hops} == {"A": 5, "B": 11, "C": 23}
+    stated = [one.learns for one in ds.private.party_statements() if one.protocol == "joint table, sparse"]
+    assert any("how many cells each owner occupies" in one for one in stated)

@@ -42,7 +42,7 @@ from discreet.private.union.records import (
     to_blocks,
     unpacked,
 )
-from discreet.private.union.shared_sums import SumKey, encrypted, shared_total, total_cipher
+from discreet.private.union.shared_sums import SumKey, encrypted, require_choices, shared_total, total_cipher
 
 MINIMUM = 10
 """Records that the other holder must bring, and that must be shared for a total."""
@@ -309,7 +309,7 @@ def _initiate(desk: Desk, records: UnionRecords, terms: UnionTerms, helper: str,
     total = b""
     if terms.sum_column is not None:
         known = set(mine)
-        _require_shared(own + other - len(rows), terms)
+        _require_shared(own + other - len(rows), other, terms)
         total = total_cipher(desk, body[end:], [one in known for one in theirs], helper)
     names, fields = _shuffled(desk, "5", list(rows), list(rows.values()))
     yield from _tell(seal, "5: union", helper, total + b"".join(names) + b"".join(fields))
@@ -356,7 +356,7 @@ def _help(
         raise ProtocolError("wrong row count", f"{initiator} left out records of its own in step 5.", hint=AGAIN)
     shared_sum = None
     if key is not None:
-        _require_shared(own + other - len(rows), terms)
+        _require_shared(own + other - len(rows), own, terms)
         shared_sum = shared_total(key, cipher, initiator)
     fields = _stripped(inverse(k), rows, escrow)
     (fields,) = _shuffled(desk, "8", fields)
@@ -382,13 +382,14 @@ def _union_rows(body: bytes, blocks: int, own: int, other: int, initiator: str) 
     return dict(zip(names, _fields(body[POINT * count :], count, blocks, initiator, "step 5"), strict=True))
 
 
-def _require_shared(shared: int, terms: UnionTerms) -> None:
+def _require_shared(shared: int, of_helper: int, terms: UnionTerms) -> None:
     if shared < terms.min_shared:
         raise ProtocolError(
             "too small",
             f"Fewer than {terms.min_shared} records are shared; their total is not told.",
             hint="Run the union without a total.",
         )
+    require_choices(shared, of_helper)
 
 
 def _notes(records: UnionRecords) -> tuple[str, ...]:
