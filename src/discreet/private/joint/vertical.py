@@ -274,7 +274,7 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
     yield from _same_rows(peer, rows)
     heard = yield TalkRound("triple", {}, frozenset([DEALER]))
     Z = np.stack([np.ones(rows)] * first + [columns[name] for name in names[desk.me]], axis=1)
-    flags = np.isin(Z, (0, 1)).all(axis=0)
+    flags = np.asarray(np.isin(Z, (0, 1)).all(axis=0), dtype=np.bool_)
     theirs_flags = yield from _same_persons(desk, peer, keys, flags.tobytes(), q if first else width)
     block = Z.T @ Z
     powers = powers_of(np.diag(block), rows, flags)
