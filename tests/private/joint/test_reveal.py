@@ -70,6 +70,26 @@ def test_persons_of_one_outcome_among_a_number_that_is_a_code_are_counted():
     assert "cells of fewer than 3" in refused(owners, "logit", "y ~ x + f")
 
 
+@pytest.mark.parametrize("both", [(0, 0), (0, 1), (1, 0)])
+def test_pairs_of_numbers_that_are_codes_are_counted(both):
+    """Each code has many persons, and one pair of codes has one person: n, two sums and a sum of products show it."""
+    owners = people(NAMES)
+    kept = [pair for pair in ((0, 0), (0, 1), (1, 0), (1, 1)) if pair != both]
+    for one in owners.values():
+        one["f"], one["h"] = np.array([kept[k % 3] for k in range(200)]).T
+    owners["B"]["f"][0], owners["B"]["h"][0] = both
+    assert "cells of fewer than 3" in refused(owners, "linear", "z ~ f + h")
+
+
+@pytest.mark.parametrize("model", ["linear", "logit", "poisson"])
+def test_an_outcome_of_0_and_1_is_counted_by_codes_in_every_model(model):
+    owners = people(NAMES)
+    for one in owners.values():
+        one["y"][one["g"] == "b"] = 0
+    owners["B"]["y"][np.flatnonzero(owners["B"]["g"] == "b")[0]] = 1
+    assert "cells of fewer than 3" in refused(owners, model, "y ~ g")
+
+
 def test_numbers_that_are_codes_of_many_are_no_problem():
     owners = people(NAMES)
     for one in owners.values():

@@ -79,7 +79,7 @@ def accounted(task: PartyTask[T], file: str | Path | None, least: int) -> PartyT
         return task
     account = _read(Path(file))  # one that cannot be read is told before anybody waits
     key = bytes.fromhex(account.key)
-    sketches = {name: _sketch(values, key) for name, values in task.columns.items()}
+    sketches = {name: _sketch(values, key) for name, values in task.columns().items()}
 
     def work(desk: Desk) -> Talk[T]:
         _enter(Path(file), account.key, desk, sketches, least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -227,7 +228,7 @@ def joint_table(
         codes = tuple(tuple(levels[name]) for name in variables)
         return JointTable(tuple(variables), codes, totals.reshape(own.shape), tuple(desk.opened))
 
-    columns = _columns(data, variables, count)
+    columns = partial(_columns, data, variables, count)
     return PartyTask(_plan("joint table 1", owners, levels, terms, more), work, digest_of([own]), columns)
 
 
@@ -264,7 +265,7 @@ def log_linear(
         return TableFit(margins, tuple(variables), codes, fitted, size, done, tuple(desk.opened))
 
     more = {"generators": [list(one) for one in margins], "count": count, "cycles": cycles}
-    columns = _columns(data, variables, count)
+    columns = partial(_columns, data, variables, count)
     return PartyTask(_plan("joint log-linear model 1", owners, levels, terms, more), work, digest_of([own]), columns)
 
 

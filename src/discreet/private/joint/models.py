@@ -163,6 +163,10 @@ def regression_task(
     }
     plan = plan_of("joint regression 1", owners, agreed)
     digest = digest_of([rows.X, rows.y, rows.trials, rows.weights])
-    names = dict.fromkeys([*model.columns, *(name for name in (trials, weights) if name is not None)])
-    columns = whole_records(plain_columns(data, list(names)))
-    return PartyTask(plan, lambda desk: joint_regression(desk, model, rows, terms), digest, columns)
+    names = list(dict.fromkeys([*model.columns, *(name for name in (trials, weights) if name is not None)]))
+    return PartyTask(
+        plan,
+        lambda desk: joint_regression(desk, model, rows, terms),
+        digest,
+        lambda: whole_records(plain_columns(data, names)),
+    )

@@ -60,7 +60,7 @@ def joint_regression(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: 
     p = len(rows.names)
     enough = np.array([min(rows.trials.sum(), p + terms.limits.min_freedom)])
     require_freedom((yield from _sum(desk, terms, enough, "persons, cut off"))[0], p, terms.limits)
-    rows = yield from _looked_at(desk, formula, rows, terms)
+    rows = yield from _looked_at(desk, rows, terms)
     weight = rows.weights * rows.trials
     gram = full((yield from _sum(desk, terms, upper(rows.X, weight), "X'X")), p)
     require_fine_columns(gram, rows.names, desk, terms)
@@ -72,14 +72,14 @@ def joint_regression(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: 
     return (yield from _newton(desk, formula, rows, terms, gram, totals))
 
 
-def _looked_at(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: NewtonTerms) -> Talk[OwnerRows]:
+def _looked_at(desk: Desk, rows: OwnerRows, terms: NewtonTerms) -> Talk[OwnerRows]:
     """Stop before sums of columns are opened that would show single persons."""
-    limit, logit = terms.limits.min_cell, formula.model == "logit"
+    limit = terms.limits.min_cell
     kinds = yield from all_say_yes(desk, column_kinds(rows), "kinds of columns", terms.sums)
-    rows, few = with_kinds(rows, kinds)
-    cells = np.concatenate([shown_cells(rows, logit), value_cells(rows, few, logit)])
+    rows, few, binary = with_kinds(rows, kinds)
+    cells = np.concatenate([shown_cells(rows, binary), value_cells(rows, few, binary)])
     require_no_small((yield from small_cells(desk, cells, limit, "small cells")), terms.limits)
-    persons, squares = far_out(rows, not logit, terms.scale_bits)
+    persons, squares = far_out(rows, not binary, terms.scale_bits)
     require_none_out((yield from few_and_alone(desk, persons, squares, limit, "values far out")), limit)
     return rows
 

@@ -25,19 +25,23 @@ PERFECT = 1e-8
 
 
 def column_kinds(rows: OwnerRows) -> NDArray[np.bool_]:
-    """Whether each column of numbers is of 0 and 1 at this owner; then, whether it is of few whole numbers."""
+    """Whether each column is of 0 and 1 at this owner; whether it is of few whole numbers; whether y is binary.
+
+    An outcome is binary where it counts successes among trials, of 0 and 1 for each person.
+    """
     binary = np.isin(rows.X, (0, 1)).all(axis=0)
     few = np.isin(rows.X, np.arange(FEW)).all(axis=0)
-    return np.concatenate([binary, few])
+    outcome = ((rows.y >= 0) & (rows.y <= rows.trials) & (rows.y == np.rint(rows.y))).all()
+    return np.concatenate([binary, few, [outcome]])
 
 
-def with_kinds(rows: OwnerRows, agreed: NDArray[np.bool_]) -> tuple[OwnerRows, NDArray[np.int64]]:
-    """The rows with the columns of 0 and 1 at all owners, and which others are of few whole numbers at all."""
-    binary, few = np.split(agreed, 2)
+def with_kinds(rows: OwnerRows, agreed: NDArray[np.bool_]) -> tuple[OwnerRows, NDArray[np.int64], bool]:
+    """The rows with the columns of 0 and 1 at all owners; which others are of few whole numbers; a binary outcome?"""
+    binary, few = np.split(agreed[:-1], 2)
     dummies = rows.dummies | binary
     dummies[0] = False  # of the intercept, all is known
     few[0] = False
-    return replace(rows, dummies=dummies), np.flatnonzero(few & ~dummies)
+    return replace(rows, dummies=dummies), np.flatnonzero(few & ~dummies), bool(agreed[-1])
 
 
 def value_cells(rows: OwnerRows, few: NDArray[np.int64], binary_outcome: bool) -> NDArray[np.float64]:

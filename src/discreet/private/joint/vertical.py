@@ -217,7 +217,8 @@ def vertical_task(me: str, data: Any, match: str, terms: VerticalTerms) -> Party
         raise ParameterError(f"{me!r} is no owner.", hint=f"The terms name {', '.join(terms.columns)}.")
     keys, columns = _own_columns(data, match, terms.names[me])
     digest = digest_of([*keys, *columns.values()])
-    return PartyTask(plan, partial(_own, keys=keys, columns=columns, terms=terms), digest, whole_records(columns))
+    work = partial(_own, keys=keys, columns=columns, terms=terms)
+    return PartyTask(plan, work, digest, lambda: whole_records(columns))
 
 
 def _all_columns(data: Any) -> list[str]:

@@ -7,7 +7,7 @@ in one process, over connections, and by files.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from discreet.private.problems import ProtocolError
@@ -58,13 +58,13 @@ class PartyTask(Generic[T]):
     digest
         Of its own records, as they enter the run: a run that was broken off goes on with the same ones only.
     columns
-        Of its own records that enter, for its own account.
+        Gives those of its own records that enter, for its own account.
     """
 
     plan: RunPlan
     work: Callable[[Desk], Talk[T]]
     digest: bytes
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    columns: Callable[[], Mapping[str, NDArray[Any]]] = dict
 
 
 def count_told(body: bytes, sender: str) -> int:
