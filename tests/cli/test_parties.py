@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from discreet.cli import main
 from discreet.private import JointPlan
+from discreet.private.parties.files import read_party_records
 from tests.private.joint.pooled import iterated, matrix, people, pooled
 from tests.private.parties.offices import Offices, at, child
 
@@ -95,6 +96,19 @@ def test_three_owners_and_a_coordinator_as_commands(offices, tmp_path):
     beta, _ = iterated(matrix(owners), pooled(owners, "y"), "logit")
     assert np.abs(np.array(told["B"]["coefficients"]) - beta).max() < 1e-9
     assert told["A"] == told["B"] == told["C"] == json.loads((tmp_path / "A.json").read_text())
+
+
+def test_codes_of_a_file_stay_what_the_plan_calls_them(tmp_path):
+    file = as_csv({"region": ["01", "02"], "id": ["007", "008"], "x": [1, 2]}, tmp_path / "a.csv")
+    plan = JointPlan(1, ("A", "B", "C"), "table", variables=("region",), levels={"region": ("01", "02")}, match="id")
+    found = read_party_records(file, plan.text_columns)
+    assert {name: found[name].tolist() for name in found} == {"region": ["01", "02"], "id": ["007", "008"], "x": [1, 2]}
+
+
+def test_numbers_that_begin_with_a_zero_stay_text(tmp_path):
+    file = as_csv({"code": ["0123", "456"], "n": [0, 10], "x": ["0.5", "1"]}, tmp_path / "a.csv")
+    found = read_party_records(file)
+    assert {name: found[name].tolist() for name in found} == {"code": ["0123", "456"], "n": [0, 10], "x": [0.5, 1.0]}
 
 
 def other_owner(offices, name, owners, port, plan):

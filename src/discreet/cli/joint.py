@@ -116,7 +116,7 @@ def fit(
             )
         require_new(output, ".json")
         require_new(transcript)
-        data = None if records is None else read_party_records(records, [agreed.match] if agreed.match else [])
+        data = None if records is None else read_party_records(records, agreed.text_columns)
         found = agreed.run_as(me, data, place or AtCoordinator(str(coordinator), credentials, patience), account)
         if found is None:
             result({"done": True}, "Random numbers were dealt.", as_json)

@@ -94,6 +94,11 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (*self.columns, DEALER) if self.model == "columns" else self.owners
 
     @property
+    def text_columns(self) -> tuple[str, ...]:
+        """Columns that are read as text, so that codes like 01 stay what they are."""
+        return (*self.levels, *([self.match] if self.match else []))
+
+    @property
     def reveal_limits(self) -> RevealLimits:
         """What may be revealed."""
         known = {"min_cell", "min_freedom", "most_leverage", "most_opened"}
