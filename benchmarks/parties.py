@@ -45,14 +45,14 @@ def _credentials(folder: Path, name: str) -> Any:
 def _carry(folder: Path, names: Sequence[str], told: Any) -> None:
     from discreet.private import coordinate
 
-    coordinate(names, _credentials(folder, "coordinator"), port=0, patience=60, ready=told.send)
+    coordinate(names, _credentials(folder, "coordinator"), port=0, patience=600, ready=told.send)
 
 
 def _take_part(folder: Path, name: str, port: int, part: Part, told: Any) -> None:
     from discreet.private import AtCoordinator
 
     os.environ["OMP_NUM_THREADS"] = "1"
-    place = AtCoordinator(f"localhost:{port}", _credentials(folder, name), patience=60)
+    place = AtCoordinator(f"localhost:{port}", _credentials(folder, name), patience=600)
     started = time.perf_counter()
     found = part(name, place)
     told.send({**found, "wall": time.perf_counter() - started})

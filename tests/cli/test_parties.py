@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from discreet.cli import main
 from discreet.private import JointPlan
+from discreet.private.parties.files import read_party_records
 from tests.private.joint.pooled import iterated, matrix, people, pooled
 from tests.private.parties.offices import Offices, at, child
 
@@ -97,6 +98,19 @@ def test_three_owners_and_a_coordinator_as_commands(offices, tmp_path):
     assert told["A"] == told["B"] == told["C"] == json.loads((tmp_path / "A.json").read_text())
 
 
+def test_codes_of_a_file_stay_what_the_plan_calls_them(tmp_path):
+    file = as_csv({"region": ["01", "02"], "id": ["007", "008"], "x": [1, 2]}, tmp_path / "a.csv")
+    plan = JointPlan(1, ("A", "B", "C"), "table", variables=("region",), levels={"region": ("01", "02")}, match="id")
+    found = read_party_records(file, plan.text_columns)
+    assert {name: found[name].tolist() for name in found} == {"region": ["01", "02"], "id": ["007", "008"], "x": [1, 2]}
+
+
+def test_numbers_that_begin_with_a_zero_stay_text(tmp_path):
+    file = as_csv({"code": ["0123", "456"], "n": [0, 10], "x": ["0.5", "1"]}, tmp_path / "a.csv")
+    found = read_party_records(file)
+    assert {name: found[name].tolist() for name in found} == {"code": ["0123", "456"], "n": [0, 10], "x": [0.5, 1.0]}
+
+
 def other_owner(offices, name, owners, port, plan):
     return JointPlan.read(plan).run_as(name, owners[name], at(offices, name, port)).to_dict()
 
@@ -105,7 +119,7 @@ def fit(name, plan, files, port, offices, tmp_path):
     return [
         *("joint", "fit", plan, files[name], "--me", name, "--coordinator", f"localhost:{port}", *PATIENCE),
         *words(offices.credentials(name)),
-        *("--output", tmp_path / f"{name}.json", "--json"),
+        *("--account", tmp_path / f"{name}.account", "--output", tmp_path / f"{name}.json", "--json"),
     ]
 
 
@@ -168,6 +182,10 @@ def test_what_is_refused_before_anybody_is_asked(offices, tmp_path):
     )
     assert done.exit_code == 3
     assert "cannot be read" in done.output
+    (tmp_path / "plan.toml").write_text(PLAN)
+    done = run(*fit("A", tmp_path / "plan.toml", {"A": file}, 1, offices, tmp_path)[:-5])
+    assert done.exit_code == 2
+    assert "keep an account" in done.output
 
 
 def test_nobody_at_the_other_end_is_an_error_with_a_name_and_no_output(offices, tmp_path):

@@ -26,7 +26,7 @@ from tests.private.parties.offices import Offices, at, child, coordinator
 
 WITHIN = 10.0
 OWNERS = ("A", "B", "C")
-MESSAGES = {"model": 55, "union": 6}
+MESSAGES = {"model": 70, "union": 6}
 """About as many as a party is sent."""
 
 

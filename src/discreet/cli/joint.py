@@ -75,6 +75,7 @@ def coordinate(
 @click.argument("records", type=FILE, required=False)
 @click.option("--me", required=True, help="This party, as its certificate and PLAN name it.")
 @click.option("--coordinator", help="host:port of the coordinator.")
+@click.option("--account", type=FILE, help="Account of this owner's models: refuses what two of them would show.")
 @click.option("--output", type=FILE, help="Write the result to this file (JSON).")
 @PATIENCE
 @TRANSCRIPT
@@ -85,6 +86,7 @@ def fit(
     records: Path | None,
     me: str,
     coordinator: str | None,
+    account: Path | None,
     output: Path | None,
     patience: float,
     transcript: Path | None,
@@ -108,10 +110,14 @@ def fit(
             raise ParameterError("Say where to meet.", hint="Give --coordinator, or --folder and --own.")
         if (records is None) != (me == DEALER):
             raise ParameterError("Owners have records, the dealer has none.", hint="Give RECORDS, or --me dealer.")
+        if (records is None) != (account is None):
+            raise ParameterError(
+                "Owners keep an account of their models.", hint="Give --account FILE, always the same."
+            )
         require_new(output, ".json")
         require_new(transcript)
-        data = None if records is None else read_party_records(records, [agreed.match] if agreed.match else [])
-        found = agreed.run_as(me, data, place or AtCoordinator(str(coordinator), credentials, patience))
+        data = None if records is None else read_party_records(records, agreed.text_columns)
+        found = agreed.run_as(me, data, place or AtCoordinator(str(coordinator), credentials, patience), account)
         if found is None:
             result({"done": True}, "Random numbers were dealt.", as_json)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import ssl
 from pathlib import Path
 
@@ -106,13 +107,16 @@ def get(
     ca: Path | None,
     as_json: bool,
 ) -> None:
-    """Fetch cells: CODES are the codes of one cell separated by commas, once for each cell."""
+    """Fetch cells: CODES are the codes of one cell separated by commas, once for each cell.
+
+    A code that has a comma stands in double quotes, as in csv.
+    """
     from discreet.private.retrieval.client import RetrievalClient
 
     with errors(as_json):
         context = None if ca is None else ssl.create_default_context(cafile=str(ca))
         client = RetrievalClient(servers, scheme=scheme, ssl_context=context, public_key=public_key)  # type: ignore[arg-type]
-        cells = client.get_many([one.split(",") for one in codes], table=table)
+        cells = client.get_many([next(csv.reader([one])) for one in codes], table=table)
         told = [
             {"table": one.table, "codes": list(one.codes), "value": one.text, "status": one.status} for one in cells
         ]

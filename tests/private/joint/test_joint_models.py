@@ -237,8 +237,20 @@ def test_a_person_that_determines_its_own_value_is_not_revealed():
     owners = people()
     owners["C"]["x"][5] = 1000.0
     together = ds.private.join(owners)
-    with pytest.raises(ProtocolError, match="C has a person with a leverage"):
+    with pytest.raises(ProtocolError, match="fewer than 3 persons are far out"):
         together.linear("z ~ x")
+    assert not any("X'X" in one.what for one in together.transcript.messages)
+
+
+def test_a_person_with_a_high_leverage_in_several_columns_is_not_revealed():
+    """No column alone shows it: only it has a high x2 with a low x."""
+    owners = people()
+    for one in owners.values():
+        one["x2"] = one["x"] + 0.01 * one["z"]
+    owners["C"]["x2"][5] = -owners["C"]["x2"][5] - 1
+    together = ds.private.join(owners)
+    with pytest.raises(ProtocolError, match="C has a person with a leverage"):
+        together.linear("z ~ x + x2")
     assert not any("X'y" in one.what for one in together.transcript.messages)
 
 
@@ -278,7 +290,8 @@ def test_columns_of_very_small_numbers_are_refused_and_not_rounded_away():
 
 def test_what_was_opened_is_told():
     fit = ds.private.join(people()).linear("z ~ x")
-    opened = ["persons, cut off", "small cells", "X'X", "totals", "X'y", "sums of squares"]
+    looked = ["persons, cut off", "kinds of columns", "small cells", "values far out"]
+    opened = [*looked, "X'X", "totals", "X'y", "sums of squares"]
     assert [what for what, _ in fit.opened] == opened
     assert dict(fit.opened)["X'X"] == 3
 
@@ -314,6 +327,16 @@ def test_columns_of_two_owners_give_the_pooled_fit():
     assert np.abs(fit.standard_errors - np.sqrt(np.diag(np.linalg.inv(X.T @ X)) * scale)).max() < 1e-9
 
 
+def test_columns_of_very_large_and_very_small_numbers_give_the_pooled_fit():
+    owners = vertical()
+    owners["tax"]["a"] = owners["tax"]["a"] * 1e7 + 1e8
+    owners["health"]["b"] = owners["health"]["b"] * 1e-5
+    fit = ds.private.join_columns(owners, "y", match="person")
+    columns = [np.ones(300), owners["tax"]["a"], owners["health"]["b"], owners["health"]["c"]]
+    beta = np.linalg.lstsq(np.stack(columns, axis=1), owners["tax"]["y"], rcond=None)[0]
+    assert fit.coefficients == pytest.approx(beta, rel=1e-6)
+
+
 def test_the_dealer_hears_how_many_rows_there_are_and_nothing_else():
     fit = ds.private.join_columns(vertical(), "y", match="person")
     heard = [one for one in fit.transcript.messages if one.receiver == "dealer"]
@@ -323,9 +346,9 @@ def test_the_dealer_hears_how_many_rows_there_are_and_nothing_else():
 
 @pytest.mark.parametrize("shared", [1, 2])
 def test_a_small_cell_of_columns_of_two_owners_is_not_revealed(shared):
-    owners = vertical()
-    owners["tax"]["old"] = (np.arange(300) < 20).astype(float)
-    owners["health"]["ill"] = ((np.arange(300) >= 20 - shared) & (np.arange(300) < 60)).astype(float)
+    owners = vertical(1500)
+    owners["tax"]["old"] = (np.arange(1500) < 200).astype(float)
+    owners["health"]["ill"] = ((np.arange(1500) >= 200 - shared) & (np.arange(1500) < 600)).astype(float)
     with pytest.raises(ProtocolError) as caught:
         ds.private.join_columns(owners, "y", match="person")
     assert caught.value.kind == "not safe to reveal"
@@ -333,12 +356,12 @@ def test_a_small_cell_of_columns_of_two_owners_is_not_revealed(shared):
 
 @pytest.mark.parametrize("shared", [0, 3, 20])
 def test_cells_of_columns_of_two_owners_that_are_empty_or_large_are_no_problem(shared):
-    owners = vertical()
-    owners["tax"]["old"] = (np.arange(300) < 20).astype(float)
-    owners["health"]["ill"] = ((np.arange(300) >= 20 - shared) & (np.arange(300) < 60)).astype(float)
+    owners = vertical(1500)
+    owners["tax"]["old"] = (np.arange(1500) < 200).astype(float)
+    owners["health"]["ill"] = ((np.arange(1500) >= 200 - shared) & (np.arange(1500) < 600)).astype(float)
     fit = ds.private.join_columns(owners, "y", match="person")
     columns = [owners["tax"]["a"], owners["tax"]["old"], *(owners["health"][name] for name in ("b", "c", "ill"))]
-    X = np.stack([np.ones(300), *columns], axis=1)
+    X = np.stack([np.ones(1500), *columns], axis=1)
     assert np.abs(fit.coefficients - np.linalg.lstsq(X, owners["tax"]["y"], rcond=None)[0]).max() < 1e-9
 
 

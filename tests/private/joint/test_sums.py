@@ -336,7 +336,7 @@ def test_a_refused_model_has_opened_nothing_but_that_it_is_refused():
     together = ds.private.join(owners, levels={"rare": ["no", "yes"]})
     assert kind_of(lambda: together.logit("y ~ x + rare")) == "not safe to reveal"
     kinds = {one.what.split(":")[0] for one in listening.said(together.transcript)}
-    assert kinds == {"persons, cut off", "small cells"}
+    assert kinds == {"persons, cut off", "kinds of columns", "small cells"}
 
 
 def test_owners_with_other_terms_are_named():

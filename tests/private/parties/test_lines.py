@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import struct
 import threading
+from socket import SO_LINGER, SOL_SOCKET
 
 import msgspec
 import numpy as np
@@ -158,6 +161,30 @@ def test_whoever_is_silent_is_gone(monkeypatch):
 
     with pytest.raises(LineLost):
         asyncio.run(silent())
+
+
+def test_last_words_are_heard_when_the_connection_breaks_after_them():
+    """A coordinator that is killed leaves what it was sent unread: the system then breaks its connections off."""
+
+    async def run():
+        async def speak(_reader, writer):
+            writer.write(framed(msgspec.msgpack.encode(WireFrame("end"))))
+            await writer.drain()
+            socket = writer.get_extra_info("socket")
+            socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+
+        server = await asyncio.start_server(speak, "127.0.0.1", 0)
+        line = await wire.connected_line("127.0.0.1", server.sockets[0].getsockname()[1], None)
+        with contextlib.suppress(OSError):
+            await asyncio.wait_for(line._writer.wait_closed(), 5)
+        found = (await line.receive()).kind
+        with pytest.raises(LineLost):
+            await line.receive()
+        server.close()
+        return found
+
+    assert asyncio.run(run()) == "end"
 
 
 def test_a_greeting_counts_for_its_name_its_authority_and_its_words_only(offices, tmp_path):

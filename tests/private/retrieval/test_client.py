@@ -151,6 +151,25 @@ def test_a_server_that_lies_is_found_out(made, scheme, part, words):
         )
 
 
+@pytest.mark.parametrize("fields", [["status"], ["value", "status", "secret"], ["value", "value", "status"], []])
+def test_a_manifest_with_strange_fields_is_refused(made, fields):
+    told = json.loads(made.manifest_text)
+    told["tables"][0]["fields"] = fields
+    with pytest.raises(ProtocolError, match="Wrong version"):
+        database_module.read_manifest(json.dumps(told).encode())
+
+
+def test_a_record_with_other_fields_than_the_manifest_names_is_refused(made):
+    class Renaming(RetrievalServer):
+        def part(self, name):
+            told = super().part(name)
+            return told.replace(b'["value","status"]', b'["value","lower","status"]') if name == "manifest" else told
+
+    client = RetrievalClient([Renaming(made)], scheme="download", insecure_dimension=SHORT)
+    with pytest.raises(ProtocolError, match="Tampered: A record has other fields"):
+        client.get_many([ROWS[0][:2]])
+
+
 def test_one_of_two_servers_that_lies_is_found_out(made):
     with pytest.raises(ProtocolError, match="Tampered: What came back"):
         retrieve_short([RetrievalServer(made), Lying(made, "answer")])
@@ -280,6 +299,16 @@ def test_cells_come_back_over_the_loopback(address, made, scheme):
         assert [cell.text for cell in client.get_many([("a3", "b5"), ("a29", "b18")])] == ["305", "2918"]
 
 
+def test_a_server_writes_nothing_of_questions_into_any_log(address, caplog, capfd):
+    caplog.set_level(0)
+    client = RetrievalClient([address], scheme="simplepir", insecure_dimension=SHORT)
+    client.get("counts", "a3", "b5")
+    with pytest.raises(ProtocolError):
+        client.get("counts", "a3", "b99")
+    written = caplog.text + "".join(capfd.readouterr())
+    assert not any(word in written for word in ("a3", "b5", "b99", "question", "POST"))
+
+
 def test_schemes_of_the_source_are_answered_over_the_loopback(address, made):
     gmpy2 = pytest.importorskip("gmpy2")
     from discreet.private.retrieval.selecting import LipmaaScheme
@@ -405,6 +434,7 @@ def test_build_advise_and_get_by_command(tmp_path):
         done = run("get", "a3,b5", "a3,b4", "--server", address, "--scheme", "simplepir")
         assert done.exit_code == 0, done.output
         assert done.output == "a3,b5: 305 (V)\na3,b4: withheld (X)\n"
+        assert run("get", '"a3","b5"', "--server", address).output == "a3,b5: 305 (V)\n"
         done = run("get", "a3,b99", "--server", address, "--json")
         assert done.exit_code == 9
     done = run("serve", tmp_path / "pir", "--host", "0.0.0.0")

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 
 import numpy as np
 import pytest
@@ -230,7 +231,7 @@ def test_identifiers_cannot_be_guessed_without_the_key(monkeypatch):
 
     def guesses(session):
         text = lambda name: b"".join(  # noqa: E731
-            len(part).to_bytes(4, "big") + part for part in (f"discreet union 1 {session}".encode(), name.encode())
+            len(part).to_bytes(4, "big") + part for part in (f"discreet union 2 {session}".encode(), name.encode())
         )
         return [rbcl.crypto_core_ristretto255_from_hash(hashlib.sha512(text(f"p{k}")).digest()) for k in range(100)]
 
@@ -423,14 +424,31 @@ def test_missing_identifiers_and_columns_of_both_kinds_are_refused():
         run(example(), UnionTerms(("id",), ("id",)))
 
 
+def with_numbers(shared: int, numbers: list[int]):
+    """Two files that share so many of the helper's records, which have numbers."""
+    b = file_of([f"p{k}" for k in range(len(numbers))])
+    return {"A": file_of([f"p{k}" for k in range(shared)]), "B": {**b, "n": numbers}}
+
+
 def test_the_total_over_shared_records():
-    files = example()
-    files["B"]["n"] = [10**k % 97 for k in range(10)]
-    terms = UnionTerms(("id",), ("x",), min_records=0, sum_column="n", min_shared=4)
+    files = with_numbers(30, [10**k % 97 for k in range(60)])
+    terms = UnionTerms(("id",), ("x",), min_records=0, sum_column="n", min_shared=30)
     both, _ = run(files, terms)
-    assert {one.shared_sum for one in both.values()} == {sum(files["B"]["n"][:4])}
-    few = UnionTerms(("id",), ("x",), min_records=0, sum_column="n", min_shared=5)
+    assert {one.shared_sum for one in both.values()} == {sum(files["B"]["n"][:30])}
+    few = UnionTerms(("id",), ("x",), min_records=0, sum_column="n", min_shared=31)
     assert kind_of(lambda: run(files, few)) == "too small"
+
+
+def test_a_total_that_would_tell_the_helper_who_is_shared_is_not_told(monkeypatch):
+    """The attack: the helper knows all values, and looks which sets of its records have that total."""
+    numbers = [int(one) for one in np.random.default_rng(2).integers(10**6, 10**7, 16)]
+    files = with_numbers(12, numbers)
+    terms = UnionTerms(("id",), ("x",), min_records=0, sum_column="n")
+    assert kind_of(lambda: run(files, terms)) == "too small"
+    monkeypatch.setattr(protocol, "require_choices", lambda *_: None)
+    total = run(files, terms)[0]["B"].shared_sum
+    sets = [one for one in itertools.combinations(range(16), 12) if sum(numbers[k] for k in one) == total]
+    assert sets == [tuple(range(12))]
 
 
 def test_the_helper_itself_refuses_a_total_over_few_records(monkeypatch):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.analyse.formulas import Factor, ModelFormula
 from discreet.errors import InputError, ParameterError, unknown_column
+from discreet.model.microdata import Microdata
 
 Levels = Mapping[str, Sequence[str]]
 FUNCTIONS = {"log": np.log, "sqrt": np.sqrt, "exp": np.exp}
@@ -45,11 +46,11 @@ class OwnerRows:
 def plain_columns(data: Any, wanted: Sequence[str]) -> dict[str, NDArray[Any]]:
     """Columns of a frame, of a mapping or of microdata."""
     if isinstance(data, Mapping):
-        there = {str(name): np.asarray(values) for name, values in data.items()}
+        there = {str(name): _array(values) for name, values in data.items()}
     else:
         import narwhals as nw
 
-        native = getattr(data, "frame", data) if type(data).__name__ == "Microdata" else data
+        native = data.source if isinstance(data, Microdata) else data
         try:
             frame: Any = nw.from_native(native, eager_only=True)
         except TypeError:
@@ -66,14 +67,33 @@ def plain_columns(data: Any, wanted: Sequence[str]) -> dict[str, NDArray[Any]]:
     return {name: there[name] for name in wanted}
 
 
+def _array(values: Any) -> NDArray[Any]:
+    """A column as an array; numbers and missing values among texts are not made texts."""
+    found = np.asarray(values)
+    if isinstance(values, np.ndarray) or (found.size and found.dtype.kind not in "US"):
+        return found
+    kept = list(values)
+    if kept and all(isinstance(one, str) for one in kept):
+        return found
+    plain = np.empty(len(kept), dtype=object)
+    plain[:] = kept
+    return plain
+
+
 def is_coded(values: NDArray[Any]) -> bool:
     """Whether a column holds codes and no numbers."""
     return values.dtype.kind not in "biuf"
 
 
-def level_codes(values: NDArray[Any]) -> list[str]:
-    """The codes of a column."""
-    return [str(one) for one in values.tolist()]
+def level_codes(values: NDArray[Any], name: str) -> list[str]:
+    """The codes of a column; a missing one is none."""
+    found = values.tolist()
+    missing = sum(one is None or one != one for one in found)
+    if missing:
+        raise InputError(
+            f"Column {name!r} has no code in {missing:,} rows.", hint="Give missing ones a code of their own."
+        )
+    return [str(one) for one in found]
 
 
 def own_levels(formula: ModelFormula, data: Any, agreed: Levels) -> dict[str, list[str]]:
@@ -84,7 +104,7 @@ def own_levels(formula: ModelFormula, data: Any, agreed: Levels) -> dict[str, li
         name = factor.column
         if factor.way != "C" and not is_coded(columns[name]) and name not in agreed:
             continue
-        there = sorted(set(level_codes(columns[name])))
+        there = sorted(set(level_codes(columns[name], name)))
         levels = [str(one) for one in agreed.get(name, there)]
         unknown = set(there) - set(levels)
         if unknown:
@@ -109,6 +129,8 @@ def owner_rows(
     wanted = [*formula.columns, *(name for name in (trials, weights) if name is not None)]
     columns = plain_columns(data, wanted)
     count = len(columns[formula.outcome.column])
+    if not count:
+        raise InputError("An owner has no records.", hint="Leave it out.")
     names, blocks, dummies = ["(Intercept)"], [np.ones((count, 1))], [np.array([False])]
     for term in formula.terms:
         words, block, flags = [""], np.ones((count, 1)), np.array([True])
@@ -132,7 +154,7 @@ def _factor_columns(
     factor: Factor, values: NDArray[Any], levels: Levels
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.bool_]]:
     if factor.column in levels:
-        codes = np.asarray(level_codes(values), dtype=object)
+        codes = np.asarray(level_codes(values, factor.column), dtype=object)
         rest = list(levels[factor.column])[1:]
         if not rest:
             raise InputError(f"Column {factor.column!r} has one code only.", hint="Leave it out of the model.")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, ParameterError
+from discreet.private.joint.account import whole_records
 from discreet.private.joint.design import Levels, level_codes, plain_columns
 from discreet.private.joint.fits import likelihood_ratio
 from discreet.private.joint.fixed_point import SCALE_BITS
@@ -163,13 +165,17 @@ class TableFit:
         }
 
 
+def _columns(data: Any, variables: Sequence[str], count: str | None) -> dict[str, NDArray[Any]]:
+    return whole_records(plain_columns(data, [*variables, *([count] if count else [])]))
+
+
 def own_counts(
     data: Any, variables: Sequence[str], count: str | None, agreed: Levels
 ) -> tuple[dict[str, list[str]], Numbers]:
     """An owner's codes and its counts by them."""
     names = [*variables, *([count] if count else [])]
     columns = plain_columns(data, names)
-    codes = {name: level_codes(columns[name]) for name in variables}
+    codes = {name: level_codes(columns[name], name) for name in variables}
     levels = {name: [str(one) for one in agreed.get(name, sorted(set(codes[name])))] for name in variables}
     places = []
     for name in variables:
@@ -212,6 +218,8 @@ def joint_table(
 
             mine = [str(k) for k in np.flatnonzero(flat)]
             found = yield from union_of_codes(desk, mine, "occupied cells")
+            if not found <= {str(k) for k in range(flat.size)}:
+                raise ProtocolError("tampered", "Somebody brought a cell that the table does not have.")
             chosen = np.array(sorted(int(one) for one in found), dtype=np.int64)
         small = yield from small_cells(desk, flat[chosen], terms.limits.min_cell, "small cells")
         require_no_small(small, terms.limits)
@@ -220,7 +228,8 @@ def joint_table(
         codes = tuple(tuple(levels[name]) for name in variables)
         return JointTable(tuple(variables), codes, totals.reshape(own.shape), tuple(desk.opened))
 
-    return PartyTask(_plan("joint table 1", owners, levels, terms, more), work, digest_of([own]))
+    columns = partial(_columns, data, variables, count)
+    return PartyTask(_plan("joint table 1", owners, levels, terms, more), work, digest_of([own]), columns)
 
 
 def log_linear(
@@ -256,7 +265,8 @@ def log_linear(
         return TableFit(margins, tuple(variables), codes, fitted, size, done, tuple(desk.opened))
 
     more = {"generators": [list(one) for one in margins], "count": count, "cycles": cycles}
-    return PartyTask(_plan("joint log-linear model 1", owners, levels, terms, more), work, digest_of([own]))
+    columns = partial(_columns, data, variables, count)
+    return PartyTask(_plan("joint log-linear model 1", owners, levels, terms, more), work, digest_of([own]), columns)
 
 
 def _margin(table: Numbers, kept: tuple[int, ...]) -> Numbers:

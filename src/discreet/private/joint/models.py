@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from discreet.analyse.formulas import ModelFormula
 from discreet.errors import ParameterError, listed
-from discreet.private.joint.design import Levels, own_levels, owner_rows
+from discreet.private.joint.account import whole_records
+from discreet.private.joint.design import Levels, own_levels, owner_rows, plain_columns
 from discreet.private.joint.fits import JointFit
 from discreet.private.joint.loglinear import JointTable, MarginTerms, TableFit, joint_table, log_linear
 from discreet.private.joint.newton import NewtonTerms, joint_regression
@@ -162,4 +163,10 @@ def regression_task(
     }
     plan = plan_of("joint regression 1", owners, agreed)
     digest = digest_of([rows.X, rows.y, rows.trials, rows.weights])
-    return PartyTask(plan, lambda desk: joint_regression(desk, model, rows, terms), digest)
+    names = list(dict.fromkeys([*model.columns, *(name for name in (trials, weights) if name is not None)]))
+    return PartyTask(
+        plan,
+        lambda desk: joint_regression(desk, model, rows, terms),
+        digest,
+        lambda: whole_records(plain_columns(data, names)),
+    )

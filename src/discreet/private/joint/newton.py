@@ -22,8 +22,16 @@ from discreet.private.joint.safety import (
     require_no_small,
     shown_cells,
 )
-from discreet.private.joint.small_cells import small_cells
-from discreet.private.joint.sums import SumWay, secure_sum
+from discreet.private.joint.small_cells import few_and_alone, small_cells
+from discreet.private.joint.sums import SumWay, all_say_yes, secure_sum
+from discreet.private.joint.values import (
+    column_kinds,
+    far_out,
+    require_none_out,
+    require_spread,
+    value_cells,
+    with_kinds,
+)
 from discreet.private.parties.conversation import Desk
 from discreet.private.parties.rounds import Talk, TalkRound
 from discreet.private.problems import ProtocolError
@@ -52,8 +60,7 @@ def joint_regression(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: 
     p = len(rows.names)
     enough = np.array([min(rows.trials.sum(), p + terms.limits.min_freedom)])
     require_freedom((yield from _sum(desk, terms, enough, "persons, cut off"))[0], p, terms.limits)
-    cells = shown_cells(rows, formula.model == "logit")
-    require_no_small((yield from small_cells(desk, cells, terms.limits.min_cell, "small cells")), terms.limits)
+    rows = yield from _looked_at(desk, rows, terms)
     weight = rows.weights * rows.trials
     gram = full((yield from _sum(desk, terms, upper(rows.X, weight), "X'X")), p)
     require_fine_columns(gram, rows.names, desk, terms)
@@ -63,6 +70,18 @@ def joint_regression(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: 
     if formula.model == "linear":
         return (yield from _linear(desk, formula, rows, terms, gram, totals))
     return (yield from _newton(desk, formula, rows, terms, gram, totals))
+
+
+def _looked_at(desk: Desk, rows: OwnerRows, terms: NewtonTerms) -> Talk[OwnerRows]:
+    """Stop before sums of columns are opened that would show single persons."""
+    limit = terms.limits.min_cell
+    kinds = yield from all_say_yes(desk, column_kinds(rows), "kinds of columns", terms.sums)
+    rows, few, binary = with_kinds(rows, kinds)
+    cells = np.concatenate([shown_cells(rows, binary), value_cells(rows, few, binary)])
+    require_no_small((yield from small_cells(desk, cells, limit, "small cells")), terms.limits)
+    persons, squares = far_out(rows, not binary, terms.scale_bits)
+    require_none_out((yield from few_and_alone(desk, persons, squares, limit, "values far out")), limit)
+    return rows
 
 
 def _sum(desk: Desk, terms: NewtonTerms, values: Numbers, what: str) -> Talk[Numbers]:
@@ -116,6 +135,7 @@ def _linear(
         ),
         "sums of squares",
     )
+    require_spread(squares[0], squares[1])
     beta[0] += mean
     n, freedom = totals[1], round(totals[1]) - p
     scale = squares[0] / freedom

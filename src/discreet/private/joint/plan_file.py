@@ -94,6 +94,11 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (*self.columns, DEALER) if self.model == "columns" else self.owners
 
     @property
+    def text_columns(self) -> tuple[str, ...]:
+        """Columns that are read as text, so that codes like 01 stay what they are."""
+        return (*self.levels, *([self.match] if self.match else []))
+
+    @property
     def reveal_limits(self) -> RevealLimits:
         """What may be revealed."""
         known = {"min_cell", "min_freedom", "most_leverage", "most_opened"}
@@ -102,11 +107,13 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         whole = {name: int(value) if name.startswith("min_") else value for name, value in self.limits.items()}
         return RevealLimits(**whole)  # type: ignore[arg-type]
 
-    def run_as(self, me: str, data: Any, place: MeetingPlace) -> JointFit | JointTable | TableFit | None:
-        """Do one party's part of the plan."""
+    def run_as(
+        self, me: str, data: Any, place: MeetingPlace, account: str | Path | None = None
+    ) -> JointFit | JointTable | TableFit | None:
+        """Do one party's part of the plan; ``account`` as in :func:`discreet.private.join_as`."""
         if self.model == "columns":
             terms = VerticalTerms(self.columns, self.outcome, self.reveal_limits, self.scale_bits)
-            return join_columns_as(me, data, terms, place, match=self.match)
+            return join_columns_as(me, data, terms, place, match=self.match, account=account)
         here = join_as(
             me,
             data,
@@ -116,6 +123,7 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             sums=self.sums,
             limits=self.reveal_limits,
             scale_bits=self.scale_bits,
+            account=account,
         )
         if self.model == "table":
             return here.table(self.variables, count=self.count, sparse=self.sparse)

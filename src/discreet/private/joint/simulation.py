@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from discreet.errors import ParameterError
+from discreet.private.joint.account import accounted
 from discreet.private.joint.design import Levels
 from discreet.private.joint.models import JointModels, Result, agreed_terms
 from discreet.private.joint.newton import NewtonTerms
@@ -62,6 +64,10 @@ def join(
     >>> fit.columns, fit.persons
     (('(Intercept)', 'x'), 300)
     """
+    if not isinstance(owners, Mapping):
+        raise ParameterError(
+            f"Owners are given by their names, not as {type(owners).__name__}.", hint='Write {"north": records, ...}.'
+        )
     return JointOwners(dict(owners), levels or {}, agreed_terms(list(owners), sums, limits, scale_bits, two_owners))
 
 
@@ -75,6 +81,7 @@ def join_as(
     sums: SumWay = "shares",
     limits: RevealLimits | None = None,
     scale_bits: int = 40,
+    account: str | Path | None = None,
 ) -> JointOwner:
     """One of several owners, each in its own place, for models of all records.
 
@@ -93,6 +100,9 @@ def join_as(
         Where they meet: :class:`AtCoordinator` or :class:`SharedFolder`.
     levels, sums, limits, scale_bits
         As in :func:`join`.
+    account
+        File in which this owner keeps account of its models: a run that together with an earlier one would show
+        changed records, or the part of an owner, is refused. It is made where there is none.
 
     Examples
     --------
@@ -104,7 +114,8 @@ def join_as(
     """
     if me not in owners or len(set(owners)) < len(owners):
         raise ParameterError(f"{me!r} is not one of the owners, or one is named twice.", hint="Name each once.")
-    return JointOwner(me, data, owners, place, levels or {}, agreed_terms(owners, sums, limits, scale_bits))
+    terms = agreed_terms(owners, sums, limits, scale_bits)
+    return JointOwner(me, data, owners, place, levels or {}, terms, account)
 
 
 class JointOwners(JointModels):
@@ -129,13 +140,21 @@ class JointOwner(JointModels):
     """One owner that fits models with others in other places; made by :func:`join_as`."""
 
     def __init__(
-        self, me: str, data: Any, owners: Sequence[str], place: MeetingPlace, levels: Levels, terms: NewtonTerms
+        self,
+        me: str,
+        data: Any,
+        owners: Sequence[str],
+        place: MeetingPlace,
+        levels: Levels,
+        terms: NewtonTerms,
+        account: str | Path | None = None,
     ) -> None:
         super().__init__(owners, levels, terms)
-        self.me, self._data, self._place = me, data, place
+        self.me, self._data, self._place, self._account = me, data, place, account
         self.transcript = Transcript()
         """What this owner was told while the last model was fitted."""
 
     def _run(self, build: Callable[[Any], PartyTask[Result]]) -> Result:
         self.transcript = record = Transcript()
-        return replace(self._place.meet(self.me, build(self._data), record), transcript=record)
+        task = accounted(build(self._data), self._account, self._terms.limits.min_cell)
+        return replace(self._place.meet(self.me, task, record), transcript=record)

@@ -83,23 +83,39 @@ def secure_sum(
     ProtocolError
         ``wrong sum`` when somebody did not add its part, ``tampered`` when somebody shows what it did not commit to.
     """
-    own = to_halves(np.append(values, 1.0), len(desk.parties), scale_bits)
+    own = to_halves(values, len(desk.parties), scale_bits)
+    return from_halves((yield from _total(desk, own, what, way)), scale_bits)
+
+
+def all_say_yes(desk: Desk, answers: NDArray[np.bool_], what: str, way: SumWay = "shares") -> Talk[NDArray[np.bool_]]:
+    """To which questions all owners say yes; nobody learns who, or how many, said no to the others.
+
+    Who says no adds a random number modulo 2^128: the total is 0 where nobody did.
+    """
+    no = _random(desk, answers.size, what, "no")
+    own = np.where(answers.ravel()[:, None], np.zeros_like(no), no)
+    total = yield from _total(desk, own, what, way)
+    return np.asarray((total == 0).all(axis=1))
+
+
+def _total(desk: Desk, values: Halves, what: str, way: SumWay) -> Talk[Halves]:
+    """The total modulo 2^128, with the constant that shows that all owners are in it."""
+    one = np.array([[1, 0]], dtype=np.uint64)
+    own = np.concatenate([values, one])
     if way == "shares":
         total = yield from _by_shares(desk, own, what)
     elif way == "masks":
         total = yield from _by_masks(desk, own, what)
     else:
         total = yield from _by_ring(desk, own, what)
-    ones = to_halves(np.array([float(len(desk.parties))]), 1, scale_bits)
-    if not np.array_equal(total[-1:], ones):
+    if not np.array_equal(total[-1:], one * np.uint64(len(desk.parties))):
         raise ProtocolError(
             "wrong sum",
             f"In the sum {what!r} the ones of {len(desk.parties)} owners do not add up.",
             hint="An owner is missing or did something else; nothing of this sum is used.",
         )
-    found = from_halves(total[:-1], scale_bits)
-    desk.opened.append((what, found.size))
-    return found
+    desk.opened.append((what, len(values)))
+    return total[:-1]
 
 
 def _by_shares(desk: Desk, own: Halves, what: str) -> Talk[Halves]:

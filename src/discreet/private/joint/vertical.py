@@ -11,11 +11,14 @@ import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from discreet.errors import InputError, ParameterError
+from discreet.private.joint.account import accounted, whole_records
+from discreet.private.joint.coarse import KEPT, cut_off, powers_of, require_open
 from discreet.private.joint.design import OwnerRows, level_codes, plain_columns
 from discreet.private.joint.fits import PERSONS, JointFit
 from discreet.private.joint.fixed_point import (
@@ -38,11 +41,12 @@ from discreet.private.joint.safety import (
     shown_cells,
 )
 from discreet.private.joint.small_cells import Parts, small_counts
+from discreet.private.joint.values import require_spread
 from discreet.private.parties.conversation import Desk, conversation, plan_of
 from discreet.private.parties.digests import digest_of
 from discreet.private.parties.places import MeetingPlace
 from discreet.private.parties.randomness import derived_key, key_stream
-from discreet.private.parties.rounds import PartyTask, Talk, TalkRound
+from discreet.private.parties.rounds import PartyTask, Talk, TalkRound, count_told
 from discreet.private.parties.together import run_together
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
@@ -134,11 +138,11 @@ def join_columns(
     >>> import numpy as np
     >>> import discreet as ds
     >>> rng = np.random.default_rng(1)
-    >>> x, z = rng.normal(size=(2, 50))
-    >>> tax = {"person": np.arange(50), "income": 1 + 2 * x - z, "x": x}
+    >>> x, z, rest = rng.normal(size=(3, 50))
+    >>> tax = {"person": np.arange(50), "income": 1 + 2 * x - z + rest / 100, "x": x}
     >>> health = {"person": np.arange(50), "z": z}
     >>> fit = ds.private.join_columns({"tax": tax, "health": health}, "income", match="person")
-    >>> dict(zip(fit.columns, fit.coefficients.round(6).tolist()))
+    >>> dict(zip(fit.columns, fit.coefficients.round(1).tolist()))
     {'(Intercept)': 1.0, 'x': 2.0, 'z': -1.0}
     """
     columns = {name: [column for column in _all_columns(data) if column != match] for name, data in owners.items()}
@@ -155,7 +159,13 @@ def join_columns(
 
 
 def join_columns_as(
-    me: str, data: Any, terms: VerticalTerms, place: MeetingPlace, *, match: str = ""
+    me: str,
+    data: Any,
+    terms: VerticalTerms,
+    place: MeetingPlace,
+    *,
+    match: str = "",
+    account: str | Path | None = None,
 ) -> JointFit | None:
     """One of three parties in places of their own: an owner of columns, or the dealer, who has no records.
 
@@ -171,6 +181,8 @@ def join_columns_as(
         Where they meet.
     match
         Column with the persons' identifiers, which both have in the same order.
+    account
+        As in :func:`join_as`.
 
     Returns
     -------
@@ -185,7 +197,8 @@ def join_columns_as(
     (3, 1)
     """
     record = Transcript()
-    found = place.meet(me, vertical_task(me, data, match, terms), record)
+    task = accounted(vertical_task(me, data, match, terms), account, terms.limits.min_cell)
+    found = place.meet(me, task, record)
     return None if found is None else replace(found, transcript=record)
 
 
@@ -204,7 +217,8 @@ def vertical_task(me: str, data: Any, match: str, terms: VerticalTerms) -> Party
         raise ParameterError(f"{me!r} is no owner.", hint=f"The terms name {', '.join(terms.columns)}.")
     keys, columns = _own_columns(data, match, terms.names[me])
     digest = digest_of([*keys, *columns.values()])
-    return PartyTask(plan, partial(_own, keys=keys, columns=columns, terms=terms), digest)
+    work = partial(_own, keys=keys, columns=columns, terms=terms)
+    return PartyTask(plan, work, digest, lambda: whole_records(columns))
 
 
 def _all_columns(data: Any) -> list[str]:
@@ -213,7 +227,7 @@ def _all_columns(data: Any) -> list[str]:
 
 def _own_columns(data: Any, match: str, names: Sequence[str]) -> tuple[list[str], dict[str, Numbers]]:
     columns = plain_columns(data, [match, *names])
-    keys = level_codes(columns[match])
+    keys = level_codes(columns[match], match)
     if len(set(keys)) < len(keys):
         raise ProtocolError("duplicate record", "A person occurs twice.", hint="Keep one record a person.")
     plain = {}
@@ -229,7 +243,7 @@ def _deal(desk: Desk, terms: VerticalTerms) -> Talk[JointFit | None]:
     """The dealer: seeds to both, and to the second what makes the triple right. It hears how many rows there are."""
     one, other = desk.parties[:2]
     heard = yield TalkRound("rows", {}, frozenset([one, other]))
-    rows, again = (int.from_bytes(heard[name], "big") for name in (one, other))
+    rows, again = (count_told(heard[name], name) for name in (one, other))
     if rows != again or not 0 < rows < MOST_PERSONS:
         raise _other_records(other)
     p, q = terms.sizes
@@ -240,7 +254,7 @@ def _deal(desk: Desk, terms: VerticalTerms) -> Talk[JointFit | None]:
     yield TalkRound("persons", {})
     yield TalkRound("hidden columns", {})
     if terms.limits.min_cell > 1:
-        yield from small_counts(desk, None, terms.limits.min_cell, "small cells", 0)
+        yield from small_counts(desk, None, range(1, terms.limits.min_cell), "small cells", 0)
     yield TalkRound("parts of products", {})
     yield TalkRound("own products", {})
     return None
@@ -256,14 +270,17 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
     peer, (width, q) = other if first else one, terms.sizes
     require_freedom(rows, width + q - 1, terms.limits)
     _require_own_safe(columns, terms.limits, desk.me)
+    for name, values in columns.items():
+        require_open(name, values, q if first else width, desk.me)
     yield from _same_rows(peer, rows)
     heard = yield TalkRound("triple", {}, frozenset([DEALER]))
     Z = np.stack([np.ones(rows)] * first + [columns[name] for name in names[desk.me]], axis=1)
-    flags = np.isin(Z, (0, 1)).all(axis=0)
+    flags = np.asarray(np.isin(Z, (0, 1)).all(axis=0), dtype=np.bool_)
     theirs_flags = yield from _same_persons(desk, peer, keys, flags.tobytes(), q if first else width)
     block = Z.T @ Z
-    X = to_halves(Z, 2, bits)
-    _require_room(block, rows, bits)
+    powers = powers_of(np.diag(block), rows, flags)
+    X = to_halves(np.ldexp(Z, -powers), 2, bits)
+    _require_room(np.ldexp(np.diag(block), -2 * powers), rows, bits)
     seed, rest = heard[DEALER][:32], heard[DEALER][32:]
     hidden = minus(X, _drawn(seed, "factor", X.shape[0]))
     told = yield TalkRound("hidden columns", {peer: to_bytes(hidden)}, frozenset([peer]))
@@ -274,13 +291,21 @@ def _own(desk: Desk, keys: list[str], columns: dict[str, Numbers], terms: Vertic
         part = plus(product(theirs, X, rows), from_bytes(rest, width * q, DEALER))
     both = np.outer(flags, theirs_flags) if first else np.outer(theirs_flags, flags)
     yield from _no_small_pairs(desk, part, both, np.diag(block)[flags], rows, terms)
+    part = cut_off(part, bits, first)
     told = yield TalkRound("parts of products", {peer: to_bytes(part)}, frozenset([peer]))
-    cross = from_halves(plus(part, from_bytes(told[peer], width * q, peer)), 2 * bits).reshape(width, q)
+    cross = from_halves(plus(part, from_bytes(told[peer], width * q, peer)), KEPT).reshape(width, q)
     told = yield TalkRound("own products", {peer: block.astype("<f8").tobytes()}, frozenset([peer]))
     size = q if first else width
     if len(told[peer]) != 8 * size * size:
         raise ProtocolError("wrong length", f"{peer} sent products of another size.")
     its = np.frombuffer(told[peer], "<f8").reshape(size, size).astype(np.float64)
+    if not np.isfinite(its).all() or not np.array_equal(its, its.T) or (np.diag(its) < 0).any():
+        raise ProtocolError("tampered", f"{peer} sent what are no products of columns.")
+    theirs_powers = powers_of(np.diag(its), rows, theirs_flags.astype(bool))
+    ups, downs = (powers, theirs_powers) if first else (theirs_powers, powers)
+    cross = np.ldexp(cross, ups[:, None] + downs[None, :])
+    blocks = (block, its) if first else (its, block)
+    _require_products(cross, *(np.sqrt(np.diag(one)) for one in blocks))
     whole = np.block([[block, cross], [cross.T, its]]) if first else np.block([[its, cross], [cross.T, block]])
     desk.opened += [("products of columns of both", cross.size), ("own products", block.size + its.size)]
     labels = ["(Intercept)", *names[one], *names[other]]
@@ -325,7 +350,7 @@ def _no_small_pairs(
         mine = (one, n - one, -one, rows - n + one) if first else (one, -one, n - one, one - n)
         tested += [value % 2**bits for value in mine]
     parts: Parts = np.array(tested, dtype=np.uint64)
-    small = yield from small_counts(desk, parts, limit, "small cells", len(parts), bits)
+    small = yield from small_counts(desk, parts, range(1, limit), "small cells", len(parts), bits)
     require_no_small(small, terms.limits)
 
 
@@ -358,11 +383,20 @@ def _same_persons(desk: Desk, peer: str, keys: list[str], own_flags: bytes, size
     return np.frombuffer(flags, np.uint8).astype(np.float64)
 
 
-def _require_room(block: Numbers, rows: int, scale_bits: int) -> None:
+def _require_room(squares: Numbers, rows: int, scale_bits: int) -> None:
     """Refuse numbers whose products might not fit: each product is at most the square root of both sums of squares."""
-    if block.max() * rows >= 2.0 ** (127 - 2 * scale_bits):
+    if squares.max() * rows >= 2.0 ** (127 - 2 * scale_bits):
         raise ProtocolError(
             "number too large", "Products of columns may not fit into 128 bits.", hint="Use larger units."
+        )
+
+
+def _require_products(cross: Numbers, one: Numbers, other: Numbers) -> None:
+    """Refuse numbers that cannot be products of columns of these lengths."""
+    room = np.outer(one, other)
+    if (np.abs(cross) > room * (1 + 1e-6) + 1e-6 * (1 + room.max())).any():
+        raise ProtocolError(
+            "wrong sum", "Parts of products do not add up to products of these columns.", hint="Start again."
         )
 
 
@@ -379,10 +413,10 @@ def _fitted(
     beta = inverse @ sums
     residual = max(square - sums @ beta, 0.0)
     null = square - sums[0] ** 2 / rows
+    require_spread(residual, null)
     freedom = rows - len(kept)
     scale = residual / freedom
-    tiny = np.finfo(float).tiny
-    logliks = [-0.5 * rows * (np.log(2 * np.pi * max(one, tiny) / rows) + 1) for one in (residual, null)]
+    logliks = [-0.5 * rows * (np.log(2 * np.pi * one / rows) + 1) for one in (residual, null)]
     formula = f"{outcome} ~ {' + '.join(names[1:])}"
     return JointFit(
         formula, names, beta, inverse * scale, rows, logliks[0], logliks[1], residual, residual, freedom, PERSONS,

@@ -16,6 +16,8 @@ from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
 
 T = TypeVar("T")
+MOST_SHOWN, LONGEST_SHOWN = 20, 80
+"""Names of terms in an error, and their letters."""
 
 
 class RunPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -171,15 +173,19 @@ def _checked(desk: Desk, heard: Heard, identity: PartyIdentity | None) -> Mappin
 def _require_same_plan(mine: RunPlan, other: RunPlan, name: str) -> None:
     """Refuse a party that is about something else, and say what differs."""
     differ = [what for what in ("protocol", "parties") if getattr(mine, what) != getattr(other, what)]
-    differ += sorted(
-        key for key in mine.terms.keys() | other.terms.keys() if mine.terms.get(key) != other.terms.get(key)
-    )
+    terms = mine.terms.keys() | other.terms.keys()
+    differ += sorted(_shown(key) for key in terms if mine.terms.get(key) != other.terms.get(key))[:MOST_SHOWN]
     if differ:
         raise ProtocolError(
             "other plan",
             f"{name} has another {', '.join(differ)}.",
             hint="Agree on columns, codings and parameters, and give the same at all parties.",
         )
+
+
+def _shown(name: str) -> str:
+    """A name that another party may have sent, as it can stand in words on a terminal."""
+    return "".join(one if one.isprintable() else "?" for one in name[:LONGEST_SHOWN])
 
 
 def plan_of(protocol: str, parties: Sequence[str], terms: Mapping[str, object]) -> RunPlan:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import compute, parquet
 from pyarrow import csv as arrow_csv
-from pyarrow import parquet
 
 from discreet.errors import InputError
 from discreet.files.new_file import new_file
@@ -35,13 +35,28 @@ def read_party_records(file: Path, text_columns: Sequence[str] = ()) -> dict[str
         if file.suffix == ".parquet":
             table = parquet.read_table(file)
         elif file.suffix == ".csv":
-            options = arrow_csv.ConvertOptions(column_types={name: pa.string() for name in text_columns})
-            table = arrow_csv.read_csv(file, convert_options=options)
+            table = _read_csv(file, text_columns)
         else:
             raise InputError(f"{file.name!r} is neither csv nor Parquet.", hint="Save the records as one of them.")
     except pa.ArrowException:
         raise InputError(f"The file {file.name!r} cannot be read.", hint="Save it again as csv or Parquet.") from None
     return {name: table.column(name).to_numpy() for name in table.column_names}
+
+
+def _read_csv(file: Path, text_columns: Sequence[str]) -> pa.Table:
+    """A csv file; columns of whole numbers of which some begin with a zero stay text."""
+
+    def read(names: Sequence[str]) -> pa.Table:
+        options = arrow_csv.ConvertOptions(column_types={name: pa.string() for name in names})
+        return arrow_csv.read_csv(file, convert_options=options)
+
+    table = read(text_columns)
+    whole = [one.name for one in table.schema if pa.types.is_integer(one.type)]
+    if not whole:
+        return table
+    plain = read(whole)
+    padded = [name for name in whole if compute.any(compute.match_substring_regex(plain[name], r"^\s*0\d")).as_py()]
+    return read([*text_columns, *padded]) if padded else table
 
 
 def write_rows(file: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from discreet.private.parties.member import PartyMember
 from discreet.private.parties.relay import PATIENCE, Relay, told
 from discreet.private.parties.rounds import PartyTask
 from discreet.private.parties.together import CARRIER
-from discreet.private.parties.wire import Line, LineLost, StreamLine, WireFrame, memory_lines
+from discreet.private.parties.wire import Line, LineLost, StreamLine, WireFrame, connected_line, memory_lines
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
 from discreet.trust.peer import PeerCertificate
@@ -87,10 +87,7 @@ class AtCoordinator:
         context, end = self.credentials.client(), asyncio.get_running_loop().time() + self.patience
         while True:
             try:
-                reader, writer = await asyncio.wait_for(
-                    asyncio.open_connection(host, port, ssl=context, server_hostname=host), 10.0
-                )
-                return StreamLine(reader, writer)
+                return await asyncio.wait_for(connected_line(host, port, context), 10.0)
             except ssl.SSLError as error:
                 why = handshake_refusal(error)
                 raise TrustRefusal(

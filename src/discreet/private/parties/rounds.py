@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from discreet.private.problems import ProtocolError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discreet.private.parties.conversation import Desk, RunPlan
 
 T = TypeVar("T")
+COUNT_BYTES = 8
 Heard = dict[str, bytes]
 """What a party was told in a round, by sender."""
 
@@ -54,11 +57,29 @@ class PartyTask(Generic[T]):
         What it does then.
     digest
         Of its own records, as they enter the run: a run that was broken off goes on with the same ones only.
+    columns
+        Gives those of its own records that enter, for its own account.
     """
 
     plan: RunPlan
     work: Callable[[Desk], Talk[T]]
     digest: bytes
+    columns: Callable[[], Mapping[str, NDArray[Any]]] = dict
+
+
+def count_told(body: bytes, sender: str) -> int:
+    """A count that somebody told: eight bytes.
+
+    Raises
+    ------
+    ProtocolError
+        ``wrong length``.
+    """
+    if len(body) != COUNT_BYTES:
+        raise ProtocolError(
+            "wrong length", f"{sender} told no count.", hint="Start again; nothing of this run is used."
+        )
+    return int.from_bytes(body, "big")
 
 
 def require_senders(one: TalkRound, heard: Heard) -> None:

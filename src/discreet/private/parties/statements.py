@@ -41,7 +41,8 @@ PARTY_STATEMENTS = (
     PartyStatement("union", "helper", "how many records the initiator has, how many are shared, the length of its "
                    "longest record", _DDH, _FOLLOW),
     PartyStatement("union with a total", "both", "besides: the total of one column of the helper over shared records, "
-                   "unless too few are shared", _DDH, _FOLLOW),
+                   "unless few sets of records can be the shared ones; for the helper, up to 32 bits about which are",
+                   _DDH, _FOLLOW),
     PartyStatement("sizes", "every holder", "how many records each has, each two share, and all have together; "
                    "of all lists hidden under all keys, which points occur in which", _DDH, _FOLLOW),
     PartyStatement("sum by shares", "K - 2 owners together", "the total, and so the others' total",
@@ -53,12 +54,17 @@ PARTY_STATEMENTS = (
     PartyStatement("search for small cells", "every owner", "how many cells are small, not which; the first two "
                    "together could learn counts of each owner up to the limit", _DDH,
                    f"{_FOLLOW}; the first two do not work together"),
-    PartyStatement("joint model", "every owner", _OPENED, "that of its sums and of its search for small cells",
+    PartyStatement("joint model", "every owner", f"{_OPENED}; which columns of numbers are of 0 and 1, or of whole "
+                   "numbers below 10, at all owners; how many steps of distance few persons reach, not in which column",
+                   "that of its sums and of its search for small cells",
                    _FOLLOW),
+    PartyStatement("joint table, sparse", "every owner", "besides: how many cells each owner occupies, and which "
+                   "cells anybody does, also where the table is then refused", _DDH, _FOLLOW),
     PartyStatement("joint table, sparse", "first owner", "besides: how many owners occupy how many cells, not which",
                    _DDH, _FOLLOW),
     PartyStatement("joint columns", "both owners", "that they have the same persons; which columns are of 0 and 1; "
-                   "sums of products of all columns", "ChaCha20", f"{_FOLLOW}; the dealer works with neither"),
+                   "sums of products of all columns, those of columns of both to 26 bits", "ChaCha20",
+                   f"{_FOLLOW}; the dealer works with neither"),
     PartyStatement("joint columns", "dealer", "how many persons there are", "ChaCha20", "as above"),
     PartyStatement("all", "coordinator, or whoever carries files", _CARRIED, _SEALED,
                    "any: altered, repeated and missing messages end the run"),

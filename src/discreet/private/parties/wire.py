@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import Literal, Protocol
 
@@ -65,6 +66,24 @@ class Line(Protocol):
     async def close(self) -> None:
         """End the line."""
         ...
+
+
+class _LastingReader(asyncio.StreamReader):
+    """A reader for which a broken connection ends like a closed one: what came before is still read."""
+
+    def set_exception(self, exc: BaseException) -> None:
+        """Note that nothing more will come."""
+        self.feed_eof()
+
+
+async def connected_line(host: str, port: int, context: ssl.SSLContext | None) -> StreamLine:
+    """A line to whoever listens there."""
+    loop = asyncio.get_running_loop()
+    reader = _LastingReader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    name = None if context is None else host
+    transport, _ = await loop.create_connection(lambda: protocol, host, port, ssl=context, server_hostname=name)
+    return StreamLine(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 
 
 class StreamLine:

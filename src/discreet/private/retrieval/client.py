@@ -212,9 +212,7 @@ class RetrievalClient:
                     f"The table {served.name!r} has no cell {', '.join(map(repr, codes))}.",
                     hint="Check the codes; totals have codes of their own. The server was told nothing.",
                 )
-            fields = dict(zip(served.fields, record.decode().split(MARK), strict=True))
-            text = fields.pop("value")
-            found.append(PublishedCell(served.name, codes, text, **fields))
+            found.append(_cell(served, codes, record))
         return found
 
     def _table(self, name: str | None) -> ServedTable:
@@ -307,6 +305,15 @@ class RetrievalClient:
             database=self._identity,
             insecure_dimension=self.manifest.dimension if short else None,
         )
+
+
+def _cell(served: ServedTable, codes: tuple[str, ...], record: bytes) -> PublishedCell:
+    """A cell from its record, which must have the fields that the manifest names."""
+    texts = record.decode(errors="replace").split(MARK)
+    if len(texts) != len(served.fields):
+        raise ProtocolError("tampered", "A record has other fields than the manifest names.", hint="Ask another.")
+    fields = dict(zip(served.fields, texts, strict=True))
+    return PublishedCell(served.name, codes, fields.pop("value"), **fields)
 
 
 def retrieve(

@@ -38,7 +38,7 @@ from discreet.private.retrieval.pages import (
     root_of,
     seal_pages,
 )
-from discreet.private.retrieval.public_tables import PublishedTable, read_public_tables
+from discreet.private.retrieval.public_tables import FIELDS, PublishedTable, read_public_tables
 from discreet.stopping import uninterrupted, written
 
 FORMAT = "discreet-retrieval-1"
@@ -123,7 +123,13 @@ def _agrees(found: DatabaseManifest) -> bool:
         and layout.slots >= 1
         and layout.size < 2**44
         and all(len(digest) == SEED_BYTES for digest in digests)
+        and all(_is_table(one) for one in found.tables)
     )
+
+
+def _is_table(one: ServedTable) -> bool:
+    fields = set(one.fields)
+    return len(fields) == len(one.fields) and {"value", "status"} <= fields <= set(FIELDS) and bool(one.variables)
 
 
 def _format_in(text: bytes) -> str:

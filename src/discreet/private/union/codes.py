@@ -11,7 +11,7 @@ from itertools import combinations
 import msgspec
 
 from discreet.private.parties.conversation import Desk
-from discreet.private.parties.rounds import Talk, TalkRound
+from discreet.private.parties.rounds import Talk, TalkRound, count_told
 from discreet.private.problems import ProtocolError
 from discreet.private.union.group import (
     AGAIN,
@@ -57,7 +57,7 @@ def union_of_codes(desk: Desk, codes: Sequence[str], what: str) -> Talk[set[str]
     says = dict.fromkeys(desk.others, msgspec.json.encode(found)) if desk.me == last else {}
     heard = yield TalkRound(f"{what}: codes", says, frozenset([last] if desk.me != last else []))
     if desk.me != last:
-        found = msgspec.json.decode(heard[last], type=list[str])
+        found = _codes_told(heard[last], last)
     if not set(codes) <= set(found):
         raise ProtocolError("wrong sum", f"Codes that this party brought are missing from {what!r}.", hint=AGAIN)
     desk.opened.append((what, len(found)))
@@ -77,7 +77,7 @@ def joined_sizes(
     told = yield TalkRound(
         f"{what}: records", dict.fromkeys(desk.others, len(identifiers).to_bytes(8, "big")), frozenset(desk.others)
     )
-    announced = {name: int.from_bytes(body, "big") for name, body in told.items()}
+    announced = {name: count_told(body, name) for name, body in told.items()}
     for name, count in announced.items():
         if count < min_records:
             raise ProtocolError(
@@ -136,6 +136,13 @@ def _code_block(code: str) -> bytes:
     if len(plain) >= PAYLOAD:
         raise ProtocolError("wrong length", "A code is too long.", hint=f"At most {PAYLOAD - 1} bytes.")
     return bytes([len(plain)]) + plain.ljust(PAYLOAD - 1, b"\0")
+
+
+def _codes_told(body: bytes, sender: str) -> list[str]:
+    try:
+        return msgspec.json.decode(body, type=list[str])
+    except msgspec.MsgspecError:
+        raise ProtocolError("tampered", f"{sender} sent no list of codes.", hint=AGAIN) from None
 
 
 def _code_text(block: bytes) -> str:

@@ -18,7 +18,7 @@ from discreet.errors import InputError, ParameterError
 from discreet.private.joint.design import plain_columns
 from discreet.private.parties.conversation import Desk, plan_of
 from discreet.private.parties.digests import digest_of
-from discreet.private.parties.rounds import Heard, PartyTask, Talk, TalkRound
+from discreet.private.parties.rounds import Heard, PartyTask, Talk, TalkRound, count_told
 from discreet.private.parties.sealing import commitment
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
@@ -42,10 +42,10 @@ from discreet.private.union.records import (
     to_blocks,
     unpacked,
 )
-from discreet.private.union.shared_sums import SumKey, encrypted, shared_total, total_cipher
+from discreet.private.union.shared_sums import SumKey, encrypted, require_choices, shared_total, total_cipher
 
 MINIMUM = 10
-"""Records that the other holder, and the union beyond one's own, must have."""
+"""Records that the other holder must bring, and that must be shared for a total."""
 MOST_RECORDS = 10_000_000
 MOST_BLOCKS = 1_000
 
@@ -309,18 +309,19 @@ def _initiate(desk: Desk, records: UnionRecords, terms: UnionTerms, helper: str,
     total = b""
     if terms.sum_column is not None:
         known = set(mine)
-        _require_shared(own + other - len(rows), terms)
+        _require_shared(own + other - len(rows), other, terms)
         total = total_cipher(desk, body[end:], [one in known for one in theirs], helper)
     names, fields = _shuffled(desk, "5", list(rows), list(rows.values()))
     yield from _tell(seal, "5: union", helper, total + b"".join(names) + b"".join(fields))
     body = yield from _listen(seal, "8: data", helper)
     shared_sum = None
     if terms.sum_column is not None:
-        shared_sum, body = int.from_bytes(body[:8], "big"), body[8:]
+        shared_sum, body = count_told(body[:8], helper), body[8:]
     back = inverse(k)
     found = _fields(body, len(rows), blocks, helper, "step 8")
     plain = [from_blocks(times(back, _blocks(one))) for one in found]
-    told = [unpacked(one, terms.data_columns) for one in plain if one != MADE_UP]
+    kinds = {name: records.kinds[name] for name in terms.data_columns}
+    told = [unpacked(one, kinds) for one in plain if one != MADE_UP]
     return UnionResult(told, own, other, len(rows), shared_sum, notes, seal.text(), *run.promise)
 
 
@@ -355,7 +356,7 @@ def _help(
         raise ProtocolError("wrong row count", f"{initiator} left out records of its own in step 5.", hint=AGAIN)
     shared_sum = None
     if key is not None:
-        _require_shared(own + other - len(rows), terms)
+        _require_shared(own + other - len(rows), own, terms)
         shared_sum = shared_total(key, cipher, initiator)
     fields = _stripped(inverse(k), rows, escrow)
     (fields,) = _shuffled(desk, "8", fields)
@@ -381,13 +382,14 @@ def _union_rows(body: bytes, blocks: int, own: int, other: int, initiator: str) 
     return dict(zip(names, _fields(body[POINT * count :], count, blocks, initiator, "step 5"), strict=True))
 
 
-def _require_shared(shared: int, terms: UnionTerms) -> None:
+def _require_shared(shared: int, of_helper: int, terms: UnionTerms) -> None:
     if shared < terms.min_shared:
         raise ProtocolError(
             "too small",
             f"Fewer than {terms.min_shared} records are shared; their total is not told.",
             hint="Run the union without a total.",
         )
+    require_choices(shared, of_helper)
 
 
 def _notes(records: UnionRecords) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from discreet.private.parties.conversation import Desk
@@ -20,6 +21,9 @@ from discreet.private.union.group import (
 
 SMALL = 2**16
 """Steps of the search for a total, small ones and large ones."""
+TOTAL_BITS = 32
+SPARE = 16
+"""Bits of choices that a total must leave open."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,23 @@ class SumKey:
         """A new key."""
         secret = secret_scalar(draws, "key", "values")
         return cls(secret, base_times(secret))
+
+
+def require_choices(shared: int, records: int) -> None:
+    """Refuse a total that could tell the helper which of its records are shared: it knows all values.
+
+    Raises
+    ------
+    ProtocolError
+        ``too small`` when there are few ways to choose so many of its records.
+    """
+    ways = math.lgamma(records + 1) - math.lgamma(shared + 1) - math.lgamma(records - shared + 1)
+    if 0 < shared < records and ways / math.log(2) < TOTAL_BITS + SPARE:
+        raise ProtocolError(
+            "too small",
+            "So few sets of the helper's records can be the shared ones that their total could tell which.",
+            hint="Run the union without a total.",
+        )
 
 
 def number_point(value: int) -> bytes:

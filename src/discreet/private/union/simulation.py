@@ -145,8 +145,9 @@ def sizes_task(
     """What a holder agrees on with others to learn sizes alone, and what it does then."""
     if len(set(parties)) < 2 or me not in parties:
         raise ProtocolError("too few parties", "One holder alone has no others.", hint="Give at least two.")
-    identifiers = read_records(data, id_columns, ()).identifiers
-    terms = {"id columns": list(id_columns), "normaliser": NORMALISER, "purpose": purpose}
+    records = read_records(data, id_columns, ())
+    identifiers, kinds = records.identifiers, {f"kind of {name!r}": kind for name, kind in records.kinds.items()}
+    terms = {"id columns": list(id_columns), "normaliser": NORMALISER, "purpose": purpose, **kinds}
     work = partial(joined_sizes, identifiers=identifiers, min_records=min_records)
     digest = digest_of("\0".join(one) for one in identifiers)
     return PartyTask(plan_of("union sizes 1", list(parties), terms), work, digest)
