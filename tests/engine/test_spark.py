@@ -77,6 +77,17 @@ def test_cell_keys_of_spark_are_those_of_memory(spark: Any, folder: Path) -> Non
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
 
 
+def test_large_numbers_keep_their_last_digits_beside_gaps_of_lists(spark: Any, folder: Path) -> None:
+    """Cells with fewer contributors than their lists are long have gaps, which make floats of a column in pandas."""
+    amounts = [2**60 + 1, 2**58 + 3, 2**57 + 5, 7]
+    frame = pa.table({"area": ["n1", "n1", "n2", "s1"], "x": amounts, "firm": ["ann", "bob", "cy", "ann"]})
+    one, other = (
+        ds.tabulate(ds.Microdata(source, contributor="firm"), by={"area": AREA}, value="x")
+        for source in (frame_of(spark, frame, folder, "digits"), frame)
+    )
+    assert_same_table(one, other)
+
+
 def test_sums_beyond_64_bits_are_refused_in_the_words_of_memory(spark: Any, folder: Path) -> None:
     frame = pa.table({"area": ["n1", "n2", "s1"], "x": [2**62 - 1, 2**62 - 1, 2**62 - 1], "firm": [1, 2, 3]})
     said = []
