@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+import traceback
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
 from math import inf, nan
@@ -328,6 +331,36 @@ def test_a_duckdb_file_is_opened_by_its_address(tmp_path: Path) -> None:
         ds.tabulate(ds.Microdata(f"duckdb://{tmp_path}/firms.duckdb/firm"), by=BY)
 
 
+def seen(error: BaseException) -> str:
+    """What a log shows that writes down the variables of all frames of the package and its drivers."""
+    shown = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return "".join(
+        f"{name}={value}" for frame in shown.stack if frame.filename != __file__ for name, value in frame.locals.items()
+    )
+
+
+@pytest.mark.parametrize("url", [f"postgres://ann:{SECRET}@h/d/t", f"postgres://h/d/t?user=ann&password={SECRET}"])
+def test_no_copy_of_an_address_holds_its_secret(url: str) -> None:
+    data = ds.Microdata(url, contributor="firm")
+    again = pickle.loads(pickle.dumps(data))
+    assert SECRET.encode() not in pickle.dumps(data)
+    assert SECRET not in repr(asdict(data)) + repr(vars(data.source)) + repr(data.source.settings())
+    assert data.source.settings()["password"] == SECRET
+    assert again.source.name == "t"
+    assert "password" not in again.source.settings()
+
+
+def test_a_release_holds_no_address(server: postgres.Postgres, database: Any, tmp_path: Path) -> None:
+    loaded(database, firms(c=["a1", "a2", "b1"]), "firms")
+    url = f"postgres://postgres:{SECRET}@/business/firms?host={server.folder}"
+    table = ds.tabulate(ds.Microdata(url, contributor="firm"), by=BY, value="x").assess(ds.MinContributors(2))
+    release = ds.protect(table, ds.Suppress())
+    release.save(tmp_path / "out")
+    written = b"".join(file.read_bytes() for file in sorted((tmp_path / "out").rglob("*")) if file.is_file())
+    assert SECRET.encode() not in written + pickle.dumps(release) + repr(release.custodian).encode()
+    assert str(server.folder).encode() not in written
+
+
 def test_a_wrong_password_is_not_repeated(server: postgres.Postgres) -> None:
     server.sql("DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD 'right'")
     rules = Path(server.data) / "pg_hba.conf"
@@ -343,7 +376,9 @@ def test_a_wrong_password_is_not_repeated(server: postgres.Postgres) -> None:
         server.sql("SELECT pg_reload_conf()")
     said = repr(caught.value) + str(caught.value) + str(caught.value.details) + repr(ds.Microdata(url))
     assert SECRET not in said
+    assert SECRET not in seen(caught.value)
     assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
 
 
 def test_nobody_answers() -> None:
@@ -406,6 +441,48 @@ def test_without_a_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(NeedsError, match=r"discreet\[engines\]"):
         ds.tabulate(ds.Microdata("postgres://h/d/t"), by=BY)
+
+
+def test_engines_without_exact_decimals_are_refused() -> None:
+    lite = ibis.sqlite.connect()
+    with pytest.raises(NeedsError, match=r"Tables of sqlite would not be exact: it has no decimal numbers"):
+        ds.tabulate(ds.Microdata(lite.create_table("firms", firms())), by=BY, value="x")
+
+
+def test_text_that_duckdb_compares_loosely_is_refused() -> None:
+    """Codes 'a1' and 'A1' would be one, and so would two contributors."""
+    duck = ibis.duckdb.connect()
+    duck.raw_sql("CREATE TABLE loose (c VARCHAR COLLATE NOCASE, x BIGINT, firm VARCHAR)")
+    duck.raw_sql("INSERT INTO loose VALUES ('a1', 1, 'p'), ('A1', 2, 'q')")
+    with pytest.raises(NeedsError, match=r"text that duckdb compares loosely"):
+        ds.tabulate(ds.Microdata(duck.table("loose"), contributor="firm"), by=BY, value="x")
+    duck = ibis.duckdb.connect()
+    duck.raw_sql("SET default_collation = 'NOCASE'")
+    with pytest.raises(NeedsError, match=r"compares loosely \(default_collation\)"):
+        ds.tabulate(ds.Microdata(duck.create_table("firms", firms()), contributor="firm"), by=BY, value="x")
+
+
+def test_text_that_postgres_compares_loosely_is_refused(database: Any) -> None:
+    database.raw_sql(
+        "CREATE COLLATION IF NOT EXISTS anycase (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+        "DROP TABLE IF EXISTS loose; CREATE TABLE loose (c text, x bigint, firm text COLLATE anycase); "
+        "INSERT INTO loose VALUES ('a1', 1, 'p'), ('a1', 2, 'P')"
+    ).close()
+    with pytest.raises(NeedsError, match=r"compares loosely \(column 'firm'\)"):
+        ds.tabulate(ds.Microdata(database.table("loose"), contributor="firm"), by=BY, value="x")
+
+
+def test_numbers_too_small_for_products_are_looked_at(backend: Any) -> None:
+    one, other = both(backend, firms(x=[5e-324, 1e-300, 1.0]), value="x")
+    assert_same_table(one, other)
+
+
+def test_record_keys_are_no_decimals(backend: Any) -> None:
+    frame = pa.table({"c": ["a1"], "k": pa.array([Decimal("0.25")], pa.decimal128(4, 2))})
+    tables = [frame] if backend.name == "postgres" else [frame, backend.create_table("keys", frame, overwrite=True)]
+    for table in tables:
+        with pytest.raises(InputError, match="must be fractions in"):
+            ds.tabulate(ds.Microdata(table, record_key="k"), by=BY, holders=False)
 
 
 def test_frames_are_not_for_this_engine() -> None:

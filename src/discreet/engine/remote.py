@@ -14,8 +14,9 @@ import numpy as np
 
 from discreet.engine.cells import LeafCells, RowFinder, strides_of
 from discreet.engine.checks import (
-    PLAIN_TEXT,
+    NOT_PLAIN,
     bad_flags,
+    bad_record_keys,
     bad_requests,
     empty_contributors,
     not_positive,
@@ -235,7 +236,10 @@ class RemoteRecords(OpenedRecords):
     def key_modulus(self) -> int:
         """What sums of record keys are taken to: whole numbers are added up as they are, which is 0."""
         name = self.data.record_key
-        return 0 if name is None or self.numbers.kind(name) == "integer" else KEY_MODULUS
+        kind = "integer" if name is None else self.numbers.kind(name)
+        if kind not in ("integer", "float"):
+            raise bad_record_keys(str(name), whole=False)
+        return 0 if kind == "integer" else KEY_MODULUS
 
     # ---- cells --------------------------------------------------------------------------------------------
 
@@ -405,7 +409,7 @@ class RemoteRecords(OpenedRecords):
             raise empty_contributors(name, gaps)
         if kind_of(self.remote, name) == "text":
             named = self.universe.select(who=column).distinct()
-            odd = self.remote.fetch("contributors", named.filter(~named.who.re_search(f"^(?:{PLAIN_TEXT})$")))
+            odd = self.remote.fetch("contributors", named.filter(named.who.re_search(NOT_PLAIN) | (named.who == "")))
 
             def among(wanted: list[str]) -> list[str]:
                 there = self.remote.fetch("contributors", named.filter(named.who.isin(wanted)))

@@ -15,6 +15,7 @@ import numpy as np
 
 from discreet.engine.cells import row_finder, strides_of
 from discreet.engine.contributions import ContributorLists, KnownRoles, merged_up, nothing_known
+from discreet.engine.identities import DIGITS
 from discreet.engine.plan import WantedLists
 from discreet.engine.remote_source import RemoteTable
 from discreet.model.arrays import Ints
@@ -22,8 +23,6 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import HOLDERS, Contributions, Holders
 
 ZERO_TO_F = "0123456789abcdef"
-DIGITS = 18
-PLAIN_NUMBER = f"^(0|[1-9][0-9]{{0,{DIGITS - 1}}})$"
 
 
 class RecordAmounts(NamedTuple):
@@ -64,7 +63,9 @@ def identity_of(who: Any, is_text: bool) -> Any:
     import ibis
 
     if is_text:
-        plain = who.re_search(PLAIN_NUMBER)
+        # The end of a text is before its last line break in some engines: what must not be there is looked for.
+        digits = ~who.re_search("[^0-9]") & (who.length() > 0) & (who.length() <= DIGITS)
+        plain = digits & ((who == "0") | ~who.startswith("0"))
         return ibis.ifelse(plain, ibis.ifelse(plain, who, "0").cast("int64"), _hashed(who))
     plain = (who >= 0) & (who < 10**DIGITS)
     return ibis.ifelse(plain, who, _hashed(who.cast("string")))

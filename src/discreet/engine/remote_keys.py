@@ -27,10 +27,9 @@ MOST_DIGITS = 15
 def key_facts(remote: RemoteTable, name: str) -> KeyFacts:
     """What is known of the record keys of a table, after they were looked at as in memory."""
     table, kind = remote.table, kind_of(remote, name)
-    if kind not in ("integer", "float", "decimal"):
-        raise InputError("Record keys must be numbers.")
+    if kind not in ("integer", "float"):
+        raise InputError("Record keys must be whole or floating-point numbers.")
     column = read(remote, name)
-    column = column.cast("float64") if kind == "decimal" else column
     asked = {"n": table.count(), "filled": column.count(), "least": column.min(), "most": column.max()}
     if kind != "integer":
         asked["odd"] = (column.isnan() | column.isinf()).sum().cast("int64")

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from discreet.engine.remote_trust import refuse_inexact
 from discreet.errors import (
     DiscreetError,
     InputError,
@@ -131,7 +132,8 @@ def connected(data: Microdata) -> Iterator[RemoteTable]:
     """The table that some records lie in."""
     with ExitStack() as stack:
         found = _found(data.source, stack)
-        _refuse_other_encodings(found)
+        with failures(found.name, found.engine):
+            refuse_inexact(found.backend, found.table, found.name)
         try:
             yield found
         except BaseException:
@@ -142,15 +144,6 @@ def connected(data: Microdata) -> Iterator[RemoteTable]:
         else:
             with failures(found.name, found.engine):
                 found.close()
-
-
-def _refuse_other_encodings(found: RemoteTable) -> None:
-    """Texts are known by the hash of their UTF-8 bytes."""
-    if found.engine == "postgres" and found.backend.con.info.parameter_status("server_encoding") != "UTF8":
-        raise NeedsError(
-            f"The database of table {found.name!r} is not in UTF-8.",
-            hint="Copy the table into a database that was made with ENCODING 'UTF8'.",
-        )
 
 
 def _found(source: Any, stack: ExitStack) -> RemoteTable:
@@ -179,22 +172,20 @@ def _found(source: Any, stack: ExitStack) -> RemoteTable:
 
 
 def _backend(ibis: Any, address: Address) -> Any:
-    settings = address.settings()
     try:
         if address.engine == "postgres":
-            backend = ibis.postgres.connect(**settings, options="-c TimeZone=UTC")
-        elif address.engine == "duckdb":
-            backend = ibis.duckdb.connect(address.database, read_only=False)
-        else:
-            tail = f"/{address.table}"
-            plain = address.parts._replace(path=address.parts.path.removesuffix(tail))
-            backend = ibis.connect(plain.geturl())
+            return ibis.postgres.connect(**address.settings(), options="-c TimeZone=UTC")
+        if address.engine == "duckdb":
+            # Its bar would stand between the lines of --json.
+            return ibis.duckdb.connect(address.database, read_only=False, enable_progress_bar=False)
+        return ibis.connect(address.database_url())
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(address.engine, "engines")
-        raise missing_extra(str(error.name), extra, f"A table in {address.engine}") from None
+        failed: DiscreetError = missing_extra(str(error.name), extra, f"A table in {address.engine}")
     except Exception as error:
-        raise _no_connection(address, error) from None
-    return backend
+        failed = _no_connection(address, error)
+    # Raised out here, because the error of a driver holds the frames that know the secret.
+    raise failed
 
 
 def _no_connection(address: Address, error: Exception) -> DiscreetError:
