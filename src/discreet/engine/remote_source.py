@@ -176,8 +176,10 @@ def _backend(ibis: Any, address: Address) -> Any:
         if address.engine == "postgres":
             return ibis.postgres.connect(**address.settings(), options="-c TimeZone=UTC")
         if address.engine == "duckdb":
+            backend = ibis.duckdb.connect(address.database, read_only=False)
             # Its bar would stand between the lines of --json.
-            return ibis.duckdb.connect(address.database, read_only=False, enable_progress_bar=False)
+            backend.raw_sql("SET enable_progress_bar = false")
+            return backend
         return ibis.connect(address.database_url())
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(address.engine, "engines")
