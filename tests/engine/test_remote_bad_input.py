@@ -477,6 +477,12 @@ def test_numbers_too_small_for_products_are_looked_at(backend: Any) -> None:
     assert_same_table(one, other)
 
 
+def test_single_precision_numbers_are_shown_with_the_same_decimals() -> None:
+    frame = firms(x=pa.array([0.1, 0.5, 3.0], pa.float32()))
+    one, other = both(ibis.duckdb.connect(), frame, value="x")
+    assert_same_table(one, other)
+
+
 def test_record_keys_are_no_decimals(backend: Any) -> None:
     frame = pa.table({"c": ["a1"], "k": pa.array([Decimal("0.25")], pa.decimal128(4, 2))})
     tables = [frame] if backend.name == "postgres" else [frame, backend.create_table("keys", frame, overwrite=True)]
