@@ -420,6 +420,22 @@ def test_a_connection_that_is_lost_makes_no_table(server: postgres.Postgres, mon
         ds.tabulate(ds.Microdata(table, contributor="firm"), by=BY, value="x")
 
 
+def test_records_that_change_meanwhile_make_no_table(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of one state and contributors of another would contradict each other."""
+    table = loaded(backend, firms(), "changing")
+    fetch = remote_source.RemoteTable.fetch
+
+    def changed(self: Any, stage: str, expression: Any) -> pa.Table:
+        found = fetch(self, stage, expression)
+        if stage == "sums":
+            self.backend.con.execute("INSERT INTO changing VALUES ('a1', 9, 'z')")
+        return found
+
+    monkeypatch.setattr(remote_source.RemoteTable, "fetch", changed)
+    with pytest.raises(InputError, match=r"met 4 records of table 'changing' with their codes, and has 3"):
+        ds.tabulate(ds.Microdata(table, contributor="firm"), by=BY, value="x")
+
+
 def test_values_stay_out_of_errors_of_the_engine(database: Any) -> None:
     """An error of a view shows the value that it stumbled over."""
     database.raw_sql(
@@ -454,11 +470,11 @@ def test_text_that_duckdb_compares_loosely_is_refused() -> None:
     duck = ibis.duckdb.connect()
     duck.raw_sql("CREATE TABLE loose (c VARCHAR COLLATE NOCASE, x BIGINT, firm VARCHAR)")
     duck.raw_sql("INSERT INTO loose VALUES ('a1', 1, 'p'), ('A1', 2, 'q')")
-    with pytest.raises(NeedsError, match=r"text that duckdb compares loosely"):
+    with pytest.raises(NeedsError, match=r"duckdb compares column 'c' of table 'loose' loosely"):
         ds.tabulate(ds.Microdata(duck.table("loose"), contributor="firm"), by=BY, value="x")
     duck = ibis.duckdb.connect()
     duck.raw_sql("SET default_collation = 'NOCASE'")
-    with pytest.raises(NeedsError, match=r"compares loosely \(default_collation\)"):
+    with pytest.raises(NeedsError, match=r"loosely, or not as text \(NOCASE\)"):
         ds.tabulate(ds.Microdata(duck.create_table("firms", firms()), contributor="firm"), by=BY, value="x")
 
 
@@ -468,8 +484,30 @@ def test_text_that_postgres_compares_loosely_is_refused(database: Any) -> None:
         "DROP TABLE IF EXISTS loose; CREATE TABLE loose (c text, x bigint, firm text COLLATE anycase); "
         "INSERT INTO loose VALUES ('a1', 1, 'p'), ('a1', 2, 'P')"
     ).close()
-    with pytest.raises(NeedsError, match=r"compares loosely \(column 'firm'\)"):
+    with pytest.raises(NeedsError, match=r"compares column 'firm' of table 'loose' loosely"):
         ds.tabulate(ds.Microdata(database.table("loose"), contributor="firm"), by=BY, value="x")
+
+
+def test_lists_of_words_are_refused_where_they_are_asked_for(database: Any) -> None:
+    database.raw_sql(
+        "DROP TABLE IF EXISTS words; DROP TYPE IF EXISTS word; CREATE TYPE word AS ENUM ('a1', 'a2'); "
+        "CREATE TABLE words (c word, d text); INSERT INTO words VALUES ('a1', 'a1')"
+    ).close()
+    data = ds.Microdata(database.table("words"))
+    with pytest.raises(NeedsError, match=r"not as text \(word\)"):
+        ds.tabulate(data, by=BY)
+    assert ds.tabulate(data, by={"d": BY["c"]}).values[0] == 1
+
+
+def test_zero_and_minus_zero_are_one_code(backend: Any) -> None:
+    """Engines join one with the other: a contributor of the one would count as one of both."""
+    frame = pa.table({"c": [0.0, -0.0, 1.0], "d": ["p", "q", "p"], "x": [1, 2, 3], "firm": ["p", "q", "r"]})
+    by = {"c": ds.Hierarchy.flat(["0", "1"]), "d": ds.Hierarchy.flat(["p", "q"])}
+    one, other = both(backend, frame, by=by, value="x")
+    assert_same_table(one, other)
+    assert one.contributions["holding"].count[0] == 3
+    with pytest.raises(InputError, match="no numbers"):
+        ds.tabulate(ds.Microdata(loaded(backend, frame.set_column(0, "c", [[nan, 1.0, 0.0]]))), by=by)
 
 
 def test_numbers_too_small_for_products_are_looked_at(backend: Any) -> None:

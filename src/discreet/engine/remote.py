@@ -306,7 +306,9 @@ class RemoteRecords(OpenedRecords):
             spec.absolute,
             in_order=same and not wanted.above.signed,
         )
-        return contributions_in(self.remote, amounts, who is not None and who.type().is_string(), wanted)
+        is_text = who is not None and who.type().is_string()
+        records = int(self._grouped[spec.variables].records.sum())
+        return contributions_in(self.remote, amounts, is_text, wanted, records)
 
     def _never_negative(self, spec: TableSpec) -> bool:
         return spec.value is None or spec.value in self._grouped[spec.variables].positive

@@ -14,7 +14,7 @@ from discreet.engine.encode import base_positions, position_of_gaps, recoded
 from discreet.engine.plan import ColumnPlan
 from discreet.engine.remote_numbers import half_even, read
 from discreet.engine.remote_source import WIDE_SUMS, RemoteTable
-from discreet.errors import unknown_codes
+from discreet.errors import InputError, unknown_codes
 from discreet.files.frames import bad_numbers
 from discreet.model.arrays import Codes, Ints
 from discreet.model.hierarchy import Hierarchy
@@ -121,7 +121,7 @@ class LeafQuestion:
     ) -> Grouped:
         records = _ints(found["records"])
         grouped = Grouped(
-            {variable: found[f"code{k}"].combine_chunks() for k, variable in enumerate(self.variables)},
+            {variable: _distinct_codes(found[f"code{k}"], variable) for k, variable in enumerate(self.variables)},
             records,
             {column: exact_ints(found[f"sum{i}"]) for i, column in enumerate(sums)},
             {column: _ints(found[f"nonzero{i}"]) for i, column in enumerate(nonzero)},
@@ -161,6 +161,23 @@ class LeafQuestion:
 
 def _ints(column: Any) -> Ints:
     return np.array(column.fill_null(0).to_numpy(), np.int64)
+
+
+def _distinct_codes(column: Any, variable: str) -> Any:
+    """Codes of which equal ones are the same: 0 and -0 are equal to engines and would be joined with each other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = column.combine_chunks()
+    codes = codes.chunk(0) if isinstance(codes, pa.ChunkedArray) else codes
+    if not pa.types.is_floating(codes.type):
+        return codes
+    if pc.any(pc.is_nan(codes)).as_py():
+        raise InputError(
+            f"Variable {variable!r} has codes that are no numbers (NaN), which engines compare differently.",
+            hint="Make empty fields of them in the engine, and give Microdata(missing=) a code for these.",
+        )
+    return pc.if_else(pc.equal(codes, 0.0), 0.0, codes)
 
 
 def exact_ints(column: Any) -> Any:

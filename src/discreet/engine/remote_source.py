@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from discreet.engine.remote_trust import refuse_inexact
+from discreet.engine.remote_trust import refuse_inexact, refuse_loose_text
 from discreet.errors import (
     DiscreetError,
     InputError,
@@ -51,6 +51,7 @@ class RemoteTable:
         self.name = name
         self._kept: list[Any] = []
         self._made: list[str] = []
+        self._trusted: set[str] = set()
 
     @property
     def engine(self) -> str:
@@ -73,7 +74,12 @@ class RemoteTable:
                 f"The table {self.name!r} has columns {alike[0]!r} and {alike[1]!r}, which Spark takes for one.",
                 hint="Rename one of them.",
             )
-        return self.table[name]
+        found = self.table[name]
+        if found.type().is_string() and name not in self._trusted:
+            with failures(self.name, self.engine):
+                refuse_loose_text(self.backend, self.table, name, self.name)
+            self._trusted.add(name)
+        return found
 
     def fetch(self, stage: str, expression: Any) -> pa.Table:
         """The answer to a question, in memory."""
@@ -113,7 +119,7 @@ class RemoteTable:
     def with_table(self, table: Any) -> RemoteTable:
         """The same with another table, which is forgotten together with this one."""
         found = RemoteTable(self.backend, table, self.name)
-        found._kept, found._made = self._kept, self._made
+        found._kept, found._made, found._trusted = self._kept, self._made, self._trusted
         return found
 
     def close(self) -> None:
@@ -133,7 +139,7 @@ def connected(data: Microdata) -> Iterator[RemoteTable]:
     with ExitStack() as stack:
         found = _found(data.source, stack)
         with failures(found.name, found.engine):
-            refuse_inexact(found.backend, found.table, found.name)
+            refuse_inexact(found.backend, found.name)
         try:
             yield found
         except BaseException:
