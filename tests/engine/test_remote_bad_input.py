@@ -294,13 +294,37 @@ def test_methods_on_single_records_say_that_records_stay(backend: Any) -> None:
     frame = pa.table({"c": ["a1", "a2", "b1"] * 20, "id": range(60)})
     data = ds.Microdata(loaded(backend, frame))
     with pytest.raises(NeedsError, match="only cells leave it") as caught:
-        ds.protect(data, ds.DropAdd("id", rate=0.1), tables=[ds.TableSpec(by=BY)], key=KEY)
+        ds.protect(data, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
     assert "data.on('memory')" in str(caught.value)
     one, other = (
-        ds.protect(source, ds.DropAdd("id", rate=0.1), tables=[ds.TableSpec(by=BY)], key=KEY)
+        ds.protect(source, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
         for source in (data.on("memory"), ds.Microdata(frame))
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_records_dropped_and_added_in_an_engine_are_those_of_memory(backend: Any, text: bool) -> None:
+    """The numbers of a cell's records are added up where they lie, modulo 2**64."""
+    draw = np.random.default_rng(7)
+    frame = pa.table(
+        {
+            "c": draw.choice(BY["c"].base_codes, 900),
+            "d": draw.choice(["p", "q"], 900),
+            "stays": draw.integers(0, 2, 900),
+            "id": [f"id {i}" for i in range(900)] if text else range(900),
+        }
+    )
+    spec = ds.TableSpec(by={**BY, "d": ds.Hierarchy.flat(["p", "q"])}, where="stays == 1")
+    one, other = (
+        ds.protect(ds.Microdata(source), ds.DropAdd("id", rate=0.2), tables=[spec], key=KEY)
+        for source in (loaded(backend, frame), frame)
+    )
+    np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
+    for name, column in other.custodian.evidence[0].parts["altered"].items():
+        np.testing.assert_array_equal(one.custodian.evidence[0].parts["altered"][name], column, err_msg=name)
+    assert np.any(one.custodian.evidence[0].parts["altered"]["moved"])
+    assert one.verify().holds
 
 
 # ---- addresses -----------------------------------------------------------------------------------------------

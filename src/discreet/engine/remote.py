@@ -6,7 +6,7 @@ cell's list, stay where they are. From the finest cells on the code is that of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,18 +24,19 @@ from discreet.engine.checks import (
     refuse_large_sums,
 )
 from discreet.engine.contributions import ContributorRecords, KnownRoles
+from discreet.engine.draws import Draws
 from discreet.engine.encode import KEY_MODULUS, WEIGHT_DECIMALS, Records
 from discreet.engine.plan import ColumnPlan, Scale, WantedLists
-from discreet.engine.protocol import KeyedAmounts, OpenedRecords
+from discreet.engine.protocol import KeyedAmounts, NumberSums, OpenedRecords
 from discreet.engine.record_keys import KeyFacts, MadeKeys
-from discreet.engine.remote_cells import Grouped, LeafQuestion, coded_cells, positions_table
+from discreet.engine.remote_cells import Grouped, LeafQuestion, coded_cells, number_sums, positions_table
 from discreet.engine.remote_contributors import RecordAmounts, contributions_in
-from discreet.engine.remote_keys import key_facts, with_made_keys
+from discreet.engine.remote_keys import LOWER, UPPER, key_facts, with_drawn_numbers, with_made_keys
 from discreet.engine.remote_numbers import Numbers, kind_of, read, universe_of
 from discreet.engine.remote_source import RemoteTable, connected
 from discreet.errors import InputError, NeedsError
 from discreet.files.frames import bad_numbers, no_record_left, no_records
-from discreet.model.arrays import LARGEST
+from discreet.model.arrays import LARGEST, Ints
 from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -93,6 +94,16 @@ class RemoteEngine:
         """What is known of the record keys of all records, after they were looked at."""
         with connected(data) as remote:
             return key_facts(remote, str(data.record_key))
+
+    def number_sums(
+        self, data: Microdata, spec: TableSpec, identifier: str, drawn: Callable[[Ints], Draws]
+    ) -> NumberSums:
+        """Sums of numbers in the finest cells; identifiers are read, and nothing else of the records."""
+        with connected(data) as found:
+            remote = with_drawn_numbers(found, universe_of(found, spec.where), identifier, drawn)
+            halves = {half: remote.table[half] for half in (UPPER, LOWER)}
+            grouped = LeafQuestion(remote, remote.table, spec.variables).ask(halves, {}, [], None)
+            return number_sums(grouped, spec.by, data)
 
     def kept(self, data: Microdata) -> dict[str, Any] | None:
         """Nothing: a table may change."""
