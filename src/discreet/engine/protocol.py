@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 
 from discreet.engine.cells import LeafCells, RowFinder, row_finder
 from discreet.engine.contributions import ContributorRecords, contributions_of
-from discreet.engine.draws import Draws
 from discreet.engine.plan import ColumnPlan, Scale, WantedLists
 from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
@@ -27,6 +26,7 @@ from discreet.model.table import Contributions, Holders, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.engine.draws import Draws
     from discreet.engine.encode import Records
     from discreet.engine.record_keys import KeyFacts, MadeKeys
 

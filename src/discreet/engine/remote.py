@@ -101,7 +101,7 @@ class RemoteEngine:
         """Sums of numbers in the finest cells; identifiers are read, and nothing else of the records."""
         with connected(data) as found:
             remote = with_drawn_numbers(found, universe_of(found, spec.where), identifier, drawn)
-            halves = {half: remote.table[half] for half in (UPPER, LOWER)}
+            halves: dict[str | None, Any] = {half: remote.table[half] for half in (UPPER, LOWER)}
             grouped = LeafQuestion(remote, remote.table, spec.variables).ask(halves, {}, [], None)
             return number_sums(grouped, spec.by, data)
 

@@ -189,7 +189,7 @@ class DropAdd(Keyed, TablePublisher):
         count[rows], moved[rows] = sums.records, answer.moved[places]
         checkpoint("drop and add", 2, 2)
         records = _added_up(table, count)
-        if not np.array_equal(records, table.records):
+        if table.records is not None and not np.array_equal(records, table.records):
             raise InputError("The records have changed since the table was made.", hint="Make it again.")
         nothing = np.zeros(len(table), np.int64)
         return {
