@@ -116,6 +116,7 @@ def through_duckdb(folder: Path) -> tuple[Any, ...]:
     import ibis
 
     backend = ibis.duckdb.connect(folder / "firms.duckdb")
+    backend.raw_sql("SET enable_progress_bar = false")
     backend.raw_sql(f"CREATE TABLE firms AS SELECT * FROM read_parquet('{folder / 'firms.parquet'}')")
     hand, _, _ = seconds(lambda: backend.con.sql(SQL).to_arrow_table(), time.process_time, 5)
     ours, _, leaf = seconds(lambda: finest(backend.table("firms"), folder), time.process_time, 5)

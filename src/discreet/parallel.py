@@ -1,4 +1,4 @@
-"""Independent pieces of work in threads, with results that do not depend on how many threads there are.
+"""Independent pieces of work in threads or processes, with results that do not depend on how many there are.
 
 The solver and the kernels let other threads run meanwhile. Progress is reported in the thread of whoever asked: when
 the listener there cancels, or the caller is interrupted, all pieces stop at their next step.
@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TypeVar
 
-from discreet.errors import Cancelled
+from discreet.errors import Cancelled, missing_extra
 from discreet.progress import Step, checkpoint, onwards, reporting
 
 Given = TypeVar("Given")
@@ -104,6 +104,21 @@ def by_name(
             if done:
                 checkpoint(stage, len(pieces) - len(waiting), len(pieces))
         return {name: future.result() for name, future in futures.items()}
+
+
+def by_jobs(stage: str, work: Callable[[str, Given], Made], pieces: Mapping[str, Given], jobs: int) -> dict[str, Made]:
+    """The same in processes of their own, through joblib: on this machine, or where its backend runs them.
+
+    ``joblib.parallel_config(backend="dask")`` and others send the pieces to a cluster. What is sent is pickled.
+    """
+    try:
+        from joblib import Parallel, delayed
+    except ModuleNotFoundError:
+        raise missing_extra("joblib", "jobs", "jobs=") from None
+    checkpoint(stage, 0, len(pieces))
+    found = Parallel(n_jobs=jobs)(delayed(work)(name, piece) for name, piece in pieces.items())
+    checkpoint(stage, len(pieces), len(pieces))
+    return dict(zip(pieces, found, strict=True))
 
 
 def _tell(heard: SimpleQueue[Step]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree
 
@@ -238,6 +239,7 @@ def test_a_saved_release_is_measured_as_it_lies(table, tmp_path):
         ([ds.Suppress(), ds.Suppress()], {}, "Several methods are called 'Suppress\\(\\)'"),
         ([ds.Suppress()], {"runs": 0}, "runs=0"),
         ([ds.Suppress()], {"threads": True}, "threads=True"),
+        ([ds.Suppress()], {"jobs": 0}, "jobs=0"),
         ([ds.Suppress()], {"tables": []}, "tables= goes with records"),
         ([ds.Suppress()], {"rules": [ds.PPercent(10)]}, "assessed already"),
     ],
@@ -264,6 +266,20 @@ def test_the_same_seed_gives_the_same_frame_whatever_the_threads(table):
     assert one.to_frame().equals(two.to_frame())
     assert one.rows == two.rows
     assert one.rows != ds.compare(table, methods, runs=6, seed=11).rows
+
+
+def test_the_same_seed_gives_the_same_frame_whatever_the_jobs(table):
+    """Processes of their own share the runs; a release that was made before is measured here."""
+    methods = {"round": ROUND, "suppress": ds.Suppress(), "made": ds.protect(table, ds.Suppress())}
+    one = ds.compare(table, methods, runs=4, seed=3, threads=1)
+    for jobs in (1, 2):
+        assert ds.compare(table, methods, runs=4, seed=3, jobs=jobs).rows == one.rows
+
+
+def test_without_joblib_the_extra_is_named(table, monkeypatch):
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    with pytest.raises(NeedsError, match=r"discreet\[jobs\]"):
+        ds.compare(table, [ds.Suppress()], jobs=2)
 
 
 def test_runs_have_keys_of_their_own_and_an_interval(table):

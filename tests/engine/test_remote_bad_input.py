@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
+import traceback
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
 from math import inf, nan
@@ -291,13 +294,37 @@ def test_methods_on_single_records_say_that_records_stay(backend: Any) -> None:
     frame = pa.table({"c": ["a1", "a2", "b1"] * 20, "id": range(60)})
     data = ds.Microdata(loaded(backend, frame))
     with pytest.raises(NeedsError, match="only cells leave it") as caught:
-        ds.protect(data, ds.DropAdd("id", rate=0.1), tables=[ds.TableSpec(by=BY)], key=KEY)
+        ds.protect(data, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
     assert "data.on('memory')" in str(caught.value)
     one, other = (
-        ds.protect(source, ds.DropAdd("id", rate=0.1), tables=[ds.TableSpec(by=BY)], key=KEY)
+        ds.protect(source, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
         for source in (data.on("memory"), ds.Microdata(frame))
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_records_dropped_and_added_in_an_engine_are_those_of_memory(backend: Any, text: bool) -> None:
+    """The numbers of a cell's records are added up where they lie, modulo 2**64."""
+    draw = np.random.default_rng(7)
+    frame = pa.table(
+        {
+            "c": draw.choice(BY["c"].base_codes, 900),
+            "d": draw.choice(["p", "q"], 900),
+            "stays": draw.integers(0, 2, 900),
+            "id": [f"id {i}" for i in range(900)] if text else range(900),
+        }
+    )
+    spec = ds.TableSpec(by={**BY, "d": ds.Hierarchy.flat(["p", "q"])}, where="stays == 1")
+    one, other = (
+        ds.protect(ds.Microdata(source), ds.DropAdd("id", rate=0.2), tables=[spec], key=KEY)
+        for source in (loaded(backend, frame), frame)
+    )
+    np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
+    for name, column in other.custodian.evidence[0].parts["altered"].items():
+        np.testing.assert_array_equal(one.custodian.evidence[0].parts["altered"][name], column, err_msg=name)
+    assert np.any(one.custodian.evidence[0].parts["altered"]["moved"])
+    assert one.verify().holds
 
 
 # ---- addresses -----------------------------------------------------------------------------------------------
@@ -328,6 +355,36 @@ def test_a_duckdb_file_is_opened_by_its_address(tmp_path: Path) -> None:
         ds.tabulate(ds.Microdata(f"duckdb://{tmp_path}/firms.duckdb/firm"), by=BY)
 
 
+def seen(error: BaseException) -> str:
+    """What a log shows that writes down the variables of all frames of the package and its drivers."""
+    shown = traceback.TracebackException.from_exception(error, capture_locals=True)
+    return "".join(
+        f"{name}={value}" for frame in shown.stack if frame.filename != __file__ for name, value in frame.locals.items()
+    )
+
+
+@pytest.mark.parametrize("url", [f"postgres://ann:{SECRET}@h/d/t", f"postgres://h/d/t?user=ann&password={SECRET}"])
+def test_no_copy_of_an_address_holds_its_secret(url: str) -> None:
+    data = ds.Microdata(url, contributor="firm")
+    again = pickle.loads(pickle.dumps(data))
+    assert SECRET.encode() not in pickle.dumps(data)
+    assert SECRET not in repr(asdict(data)) + repr(vars(data.source)) + repr(data.source.settings())
+    assert data.source.settings()["password"] == SECRET
+    assert again.source.name == "t"
+    assert "password" not in again.source.settings()
+
+
+def test_a_release_holds_no_address(server: postgres.Postgres, database: Any, tmp_path: Path) -> None:
+    loaded(database, firms(c=["a1", "a2", "b1"]), "firms")
+    url = f"postgres://postgres:{SECRET}@/business/firms?host={server.folder}"
+    table = ds.tabulate(ds.Microdata(url, contributor="firm"), by=BY, value="x").assess(ds.MinContributors(2))
+    release = ds.protect(table, ds.Suppress())
+    release.save(tmp_path / "out")
+    written = b"".join(file.read_bytes() for file in sorted((tmp_path / "out").rglob("*")) if file.is_file())
+    assert SECRET.encode() not in written + pickle.dumps(release) + repr(release.custodian).encode()
+    assert str(server.folder).encode() not in written
+
+
 def test_a_wrong_password_is_not_repeated(server: postgres.Postgres) -> None:
     server.sql("DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD 'right'")
     rules = Path(server.data) / "pg_hba.conf"
@@ -343,7 +400,9 @@ def test_a_wrong_password_is_not_repeated(server: postgres.Postgres) -> None:
         server.sql("SELECT pg_reload_conf()")
     said = repr(caught.value) + str(caught.value) + str(caught.value.details) + repr(ds.Microdata(url))
     assert SECRET not in said
+    assert SECRET not in seen(caught.value)
     assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
 
 
 def test_nobody_answers() -> None:
@@ -385,6 +444,22 @@ def test_a_connection_that_is_lost_makes_no_table(server: postgres.Postgres, mon
         ds.tabulate(ds.Microdata(table, contributor="firm"), by=BY, value="x")
 
 
+def test_records_that_change_meanwhile_make_no_table(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of one state and contributors of another would contradict each other."""
+    table = loaded(backend, firms(), "changing")
+    fetch = remote_source.RemoteTable.fetch
+
+    def changed(self: Any, stage: str, expression: Any) -> pa.Table:
+        found = fetch(self, stage, expression)
+        if stage == "sums":
+            self.backend.con.execute("INSERT INTO changing VALUES ('a1', 9, 'z')")
+        return found
+
+    monkeypatch.setattr(remote_source.RemoteTable, "fetch", changed)
+    with pytest.raises(InputError, match=r"met 4 records of table 'changing' with their codes, and has 3"):
+        ds.tabulate(ds.Microdata(table, contributor="firm"), by=BY, value="x")
+
+
 def test_values_stay_out_of_errors_of_the_engine(database: Any) -> None:
     """An error of a view shows the value that it stumbled over."""
     database.raw_sql(
@@ -406,6 +481,76 @@ def test_without_a_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(NeedsError, match=r"discreet\[engines\]"):
         ds.tabulate(ds.Microdata("postgres://h/d/t"), by=BY)
+
+
+def test_engines_without_exact_decimals_are_refused() -> None:
+    lite = ibis.sqlite.connect()
+    with pytest.raises(NeedsError, match=r"Tables of sqlite would not be exact: it has no decimal numbers"):
+        ds.tabulate(ds.Microdata(lite.create_table("firms", firms())), by=BY, value="x")
+
+
+def test_text_that_duckdb_compares_loosely_is_refused() -> None:
+    """Codes 'a1' and 'A1' would be one, and so would two contributors."""
+    duck = ibis.duckdb.connect()
+    duck.raw_sql("CREATE TABLE loose (c VARCHAR COLLATE NOCASE, x BIGINT, firm VARCHAR)")
+    duck.raw_sql("INSERT INTO loose VALUES ('a1', 1, 'p'), ('A1', 2, 'q')")
+    with pytest.raises(NeedsError, match=r"duckdb compares column 'c' of table 'loose' loosely"):
+        ds.tabulate(ds.Microdata(duck.table("loose"), contributor="firm"), by=BY, value="x")
+    duck = ibis.duckdb.connect()
+    duck.raw_sql("SET default_collation = 'NOCASE'")
+    with pytest.raises(NeedsError, match=r"loosely, or not as text \(NOCASE\)"):
+        ds.tabulate(ds.Microdata(duck.create_table("firms", firms()), contributor="firm"), by=BY, value="x")
+
+
+def test_text_that_postgres_compares_loosely_is_refused(database: Any) -> None:
+    database.raw_sql(
+        "CREATE COLLATION IF NOT EXISTS anycase (provider = icu, locale = 'und-u-ks-level2', deterministic = false); "
+        "DROP TABLE IF EXISTS loose; CREATE TABLE loose (c text, x bigint, firm text COLLATE anycase); "
+        "INSERT INTO loose VALUES ('a1', 1, 'p'), ('a1', 2, 'P')"
+    ).close()
+    with pytest.raises(NeedsError, match=r"compares column 'firm' of table 'loose' loosely"):
+        ds.tabulate(ds.Microdata(database.table("loose"), contributor="firm"), by=BY, value="x")
+
+
+def test_lists_of_words_are_refused_where_they_are_asked_for(database: Any) -> None:
+    database.raw_sql(
+        "DROP TABLE IF EXISTS words; DROP TYPE IF EXISTS word; CREATE TYPE word AS ENUM ('a1', 'a2'); "
+        "CREATE TABLE words (c word, d text); INSERT INTO words VALUES ('a1', 'a1')"
+    ).close()
+    data = ds.Microdata(database.table("words"))
+    with pytest.raises(NeedsError, match=r"not as text \(word\)"):
+        ds.tabulate(data, by=BY)
+    assert ds.tabulate(data, by={"d": BY["c"]}).values[0] == 1
+
+
+def test_zero_and_minus_zero_are_one_code(backend: Any) -> None:
+    """Engines join one with the other: a contributor of the one would count as one of both."""
+    frame = pa.table({"c": [0.0, -0.0, 1.0], "d": ["p", "q", "p"], "x": [1, 2, 3], "firm": ["p", "q", "r"]})
+    by = {"c": ds.Hierarchy.flat(["0", "1"]), "d": ds.Hierarchy.flat(["p", "q"])}
+    one, other = both(backend, frame, by=by, value="x")
+    assert_same_table(one, other)
+    assert one.contributions["holding"].count[0] == 3
+    with pytest.raises(InputError, match="no numbers"):
+        ds.tabulate(ds.Microdata(loaded(backend, frame.set_column(0, "c", [[nan, 1.0, 0.0]]))), by=by)
+
+
+def test_numbers_too_small_for_products_are_looked_at(backend: Any) -> None:
+    one, other = both(backend, firms(x=[5e-324, 1e-300, 1.0]), value="x")
+    assert_same_table(one, other)
+
+
+def test_single_precision_numbers_are_shown_with_the_same_decimals() -> None:
+    frame = firms(x=pa.array([0.1, 0.5, 3.0], pa.float32()))
+    one, other = both(ibis.duckdb.connect(), frame, value="x")
+    assert_same_table(one, other)
+
+
+def test_record_keys_are_no_decimals(backend: Any) -> None:
+    frame = pa.table({"c": ["a1"], "k": pa.array([Decimal("0.25")], pa.decimal128(4, 2))})
+    tables = [frame] if backend.name == "postgres" else [frame, backend.create_table("keys", frame, overwrite=True)]
+    for table in tables:
+        with pytest.raises(InputError, match="must be fractions in"):
+            ds.tabulate(ds.Microdata(table, record_key="k"), by=BY, holders=False)
 
 
 def test_frames_are_not_for_this_engine() -> None:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 import discreet as ds
 from discreet.engine.encode import read_records
 from discreet.engine.protocol import open_records
-from discreet.errors import InputError
+from discreet.errors import InputError, NeedsError
 from tests.engine import sparks
 from tests.engine.brute_force import assert_agrees, assert_same_table
 from tests.engine.strategies import Case, cases
@@ -75,6 +75,33 @@ def test_cell_keys_of_spark_are_those_of_memory(spark: Any, folder: Path) -> Non
         for source in (data, ds.Microdata(frame))
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
+
+
+def test_records_dropped_and_added_by_spark_are_those_of_memory(spark: Any, folder: Path) -> None:
+    draw = np.random.default_rng(6)
+    frame = pa.table({"area": draw.choice(AREA.base_codes, 300), "id": [f"id {i}" for i in range(300)]})
+    one, other = (
+        ds.protect(ds.Microdata(source), ds.DropAdd("id", rate=0.2), tables=[ds.TableSpec(by={"area": AREA})], key=KEY)
+        for source in (frame_of(spark, frame, folder, "dropped"), frame)
+    )
+    np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
+
+
+def test_text_that_spark_compares_loosely_is_refused(spark: Any, folder: Path) -> None:
+    frame = frame_of(spark, pa.table({"area": ["n1", "N1"]}), folder, "loose")
+    with pytest.raises(NeedsError, match=r"compares column 'area' of table 'Spark frame' loosely.*UTF8_LCASE"):
+        ds.tabulate(ds.Microdata(frame.selectExpr("area COLLATE UTF8_LCASE AS area")), by={"area": AREA})
+
+
+def test_large_numbers_keep_their_last_digits_beside_gaps_of_lists(spark: Any, folder: Path) -> None:
+    """Cells with fewer contributors than their lists are long have gaps, which make floats of a column in pandas."""
+    amounts = [2**60 + 1, 2**58 + 3, 2**57 + 5, 7]
+    frame = pa.table({"area": ["n1", "n1", "n2", "s1"], "x": amounts, "firm": ["ann", "bob", "cy", "ann"]})
+    one, other = (
+        ds.tabulate(ds.Microdata(source, contributor="firm"), by={"area": AREA}, value="x")
+        for source in (frame_of(spark, frame, folder, "digits"), frame)
+    )
+    assert_same_table(one, other)
 
 
 def test_sums_beyond_64_bits_are_refused_in_the_words_of_memory(spark: Any, folder: Path) -> None:

@@ -205,6 +205,7 @@ def repair(
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Makes the keys of these runs.")
 @click.option("--sample", type=click.IntRange(min=1), help="Attack so many unsafe cells, chosen at random.")
 @click.option("--attack/--no-attack", default=True, help="Whether to audit what each method would publish.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes that share methods and runs, through joblib.")
 @click.option("--guess", help="Of counts: the variable that an intruder guesses in the fair comparison.")
 @click.option("--beta", type=float, default=0.5, show_default=True, help="Weight of recall in the fair comparison.")
 @click.option("--utility", multiple=True, help="A measure of utility to take besides, or all; may be repeated.")
@@ -227,6 +228,7 @@ def compare(
     seed: int,
     sample: int | None,
     attack: bool,
+    jobs: int | None,
     guess: str | None,
     beta: float,
     utility: tuple[str, ...],
@@ -252,6 +254,7 @@ def compare(
         "seed": seed,
         "sample": sample,
         "attack": attack,
+        "jobs": jobs,
         "releases": releases,
         "allow_outside": allow_outside,
         "already_published": earlier,

@@ -19,7 +19,7 @@ from discreet.comparison.records import compare_records
 from discreet.comparison.result import Comparison
 from discreet.comparison.utility_axes import chosen
 from discreet.comparison.writing import DONE, ended
-from discreet.errors import ParameterError, listed
+from discreet.errors import NeedsError, ParameterError, listed
 from discreet.folders import as_one
 from discreet.keys import Key
 from discreet.measures.imputation import Imputation
@@ -30,7 +30,7 @@ from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
-from discreet.parallel import by_name
+from discreet.parallel import by_jobs, by_name
 from discreet.progress import checkpoint
 from discreet.relations import System, build_system
 from discreet.rules.base import Rule
@@ -59,6 +59,7 @@ def compare(
     attack: bool = True,
     sample: int | None = None,
     threads: int | None = None,
+    jobs: int | None = None,
     already_published: Items = None,
     fair: FairRisk | str | None = None,
     utility: str | Sequence[str] = (),
@@ -94,6 +95,9 @@ def compare(
         Audit so many unsafe cells, chosen at random, instead of all.
     threads
         How many methods run at the same time; by default one a processor. The result does not depend on it.
+    jobs
+        Instead: how many processes share methods and runs, through joblib (``discreet[jobs]``), on this machine or
+        where ``joblib.parallel_config(backend=...)`` says. Tables, and records if methods ask for them, are sent there.
     already_published
         What is out already, as in :func:`protect`.
     fair
@@ -128,7 +132,7 @@ def compare(
     >>> [(point.name, point.spots["risk"].mean) for point in found.risk_map.points]
     [('Suppress()', 0.0), ('Round(base=10, levels=False)', 1.0)]
     """
-    _refuse(runs, seed, sample, threads)
+    _refuse(runs, seed, sample, threads, jobs)
     if isinstance(data, Microdata) and tables is None:
         return compare_records(data, methods, runs=runs, seed=seed)
     named = _named(methods)
@@ -143,7 +147,7 @@ def compare(
     given = {name: _given(name, tried, alone) for name, tried in named.items() if not isinstance(tried, TablePublisher)}
     extra = Extra.of(whole, fair, chosen(utility), imputation, rows)
     job = _Job(whole, already, seed, attack, sample, extra)
-    threads = _processors() if threads is None else threads
+    threads = jobs or threads or _processors()
     cut: list[tuple[str, _Piece]] = []
     for name, tried in named.items():
         many = runs if isinstance(tried, TablePublisher) and tried.secret else 1
@@ -151,11 +155,26 @@ def compare(
             title = name if len(part) == many else f"{name}, runs {part[0] + 1} to {part[-1] + 1}"
             cut.append((title, _Piece(name, given.get(name, tried), part)))
     pieces = unlike(cut)
-    found = by_name("compare", job.tried, pieces, threads)
+    found = by_name("compare", job.tried, pieces, threads) if jobs is None else _by_jobs(job, pieces, jobs)
     seconds = dict.fromkeys(named, 0.0)
     for title, (_, took) in found.items():
         seconds[pieces[title].name] += took
     return Comparison(tuple(row for made, _ in found.values() for row in made), seconds, extra.axes)
+
+
+def _by_jobs(job: _Job, pieces: Mapping[str, _Piece], jobs: int) -> dict[str, Any]:
+    """What processes of their own find; releases that were made before stay, because only their public part goes."""
+    for table in job.tables:
+        if isinstance(table.source, Microdata) and table.source.engine == "remote":
+            raise NeedsError(
+                f"jobs= sends tables with their records to other processes, and those of {table.name!r} stay in their "
+                "engine.",
+                hint="Give threads= instead.",
+            )
+    here = {title: piece for title, piece in pieces.items() if isinstance(piece.tried, _GivenRelease)}
+    found = by_name("compare", job.tried, here, jobs) if here else {}
+    found |= by_jobs("compare", job.tried, {title: piece for title, piece in pieces.items() if title not in here}, jobs)
+    return {title: found[title] for title in pieces}
 
 
 def _parts(runs: int, threads: int) -> list[range]:
@@ -243,9 +262,10 @@ def _processors() -> int:
     return int(numba.get_num_threads())
 
 
-def _refuse(runs: object, seed: object, sample: object, threads: object) -> None:
-    for name, number, least in (("runs", runs, 1), ("threads", threads, 1), ("sample", sample, 1), ("seed", seed, 0)):
-        allowed = number is None and name in ("threads", "sample")
+def _refuse(runs: object, seed: object, sample: object, threads: object, jobs: object) -> None:
+    given = (("runs", runs, 1), ("threads", threads, 1), ("jobs", jobs, 1), ("sample", sample, 1), ("seed", seed, 0))
+    for name, number, least in given:
+        allowed = number is None and name in ("threads", "jobs", "sample")
         if not allowed and (isinstance(number, bool) or not isinstance(number, int) or number < least):
             raise ParameterError(f"{name}={number!r} is not allowed.", hint=f"Give a whole number of at least {least}.")
 

@@ -27,6 +27,8 @@ def empty_contributors(name: str, count: int) -> InputError:
 
 PLAIN_TEXT = "[!-~\u00c0-\u024f]+(?: [!-~\u00c0-\u024f]+)*"
 """Text that is as it looks: letters, digits and signs of Latin scripts with single blanks between them."""
+NOT_PLAIN = "[^ -~\u00c0-\u024f]|^ | $|  "
+"""The same the other way round, for engines in which the end of a text is before its last line break."""
 
 
 def refuse_alike_contributors(name: str, odd: Sequence[str], among: Callable[[list[str]], list[str]]) -> None:

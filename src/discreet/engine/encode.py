@@ -179,7 +179,11 @@ class Records(OpenedRecords):
             raw = exact_numbers(self.frame, variable)
             decimals = decimals_of(raw, variable)
             own = to_units(raw, decimals, variable)
-            exact = decimals <= MANY_DECIMALS or raw.dtype.kind != "f" or written_exactly([raw], decimals)
+            exact = (
+                decimals <= MANY_DECIMALS
+                or raw.dtype.kind != "f"
+                or written_exactly([raw.astype(np.float64, copy=False)], decimals)
+            )
         if self.weight is None:
             refuse_large_sums(variable, float(np.abs(own).sum(dtype=np.float64)))
             return Amounts(own, np.zeros(0, np.int64), Scale(decimals, decimals, exact))

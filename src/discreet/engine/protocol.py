@@ -7,7 +7,7 @@ its own with an object ``ENGINE``, a name in :data:`discreet.model.microdata.Eng
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib import import_module
@@ -26,6 +26,7 @@ from discreet.model.table import Contributions, Holders, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.engine.draws import Draws
     from discreet.engine.encode import Records
     from discreet.engine.record_keys import KeyFacts, MadeKeys
 
@@ -135,6 +136,24 @@ class FindsCodes(Protocol):
 
     def codes(self, data: Microdata, variable: str) -> tuple[Any, int, int]:
         """The distinct values of a column (Arrow), how many records there are, and how many gaps."""
+
+
+class NumberSums(NamedTuple):
+    """Finest cells that have records: their keys, numbers of records, and sums of drawn numbers modulo 2**64."""
+
+    cells: Ints
+    records: Ints
+    total: Draws
+
+
+@runtime_checkable
+class SumsNumbers(Protocol):
+    """An engine that adds up numbers drawn for records where these lie."""
+
+    def number_sums(
+        self, data: Microdata, spec: TableSpec, identifier: str, drawn: Callable[[Ints], Draws]
+    ) -> NumberSums:
+        """Sums of numbers in the finest cells; ``drawn`` gives those of identities."""
 
 
 def engine_of(data: Microdata) -> Engine:

@@ -6,7 +6,7 @@ cell's list, stay where they are. From the finest cells on the code is that of a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,8 +14,9 @@ import numpy as np
 
 from discreet.engine.cells import LeafCells, RowFinder, strides_of
 from discreet.engine.checks import (
-    PLAIN_TEXT,
+    NOT_PLAIN,
     bad_flags,
+    bad_record_keys,
     bad_requests,
     empty_contributors,
     not_positive,
@@ -23,18 +24,19 @@ from discreet.engine.checks import (
     refuse_large_sums,
 )
 from discreet.engine.contributions import ContributorRecords, KnownRoles
+from discreet.engine.draws import Draws
 from discreet.engine.encode import KEY_MODULUS, WEIGHT_DECIMALS, Records
 from discreet.engine.plan import ColumnPlan, Scale, WantedLists
-from discreet.engine.protocol import KeyedAmounts, OpenedRecords
+from discreet.engine.protocol import KeyedAmounts, NumberSums, OpenedRecords
 from discreet.engine.record_keys import KeyFacts, MadeKeys
-from discreet.engine.remote_cells import Grouped, LeafQuestion, coded_cells, positions_table
+from discreet.engine.remote_cells import Grouped, LeafQuestion, coded_cells, number_sums, positions_table
 from discreet.engine.remote_contributors import RecordAmounts, contributions_in
-from discreet.engine.remote_keys import key_facts, with_made_keys
+from discreet.engine.remote_keys import LOWER, UPPER, key_facts, with_drawn_numbers, with_made_keys
 from discreet.engine.remote_numbers import Numbers, kind_of, read, universe_of
 from discreet.engine.remote_source import RemoteTable, connected
 from discreet.errors import InputError, NeedsError
 from discreet.files.frames import bad_numbers, no_record_left, no_records
-from discreet.model.arrays import LARGEST
+from discreet.model.arrays import LARGEST, Ints
 from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
@@ -92,6 +94,16 @@ class RemoteEngine:
         """What is known of the record keys of all records, after they were looked at."""
         with connected(data) as remote:
             return key_facts(remote, str(data.record_key))
+
+    def number_sums(
+        self, data: Microdata, spec: TableSpec, identifier: str, drawn: Callable[[Ints], Draws]
+    ) -> NumberSums:
+        """Sums of numbers in the finest cells; identifiers are read, and nothing else of the records."""
+        with connected(data) as found:
+            remote = with_drawn_numbers(found, universe_of(found, spec.where), identifier, drawn)
+            halves: dict[str | None, Any] = {half: remote.table[half] for half in (UPPER, LOWER)}
+            grouped = LeafQuestion(remote, remote.table, spec.variables).ask(halves, {}, [], None)
+            return number_sums(grouped, spec.by, data)
 
     def kept(self, data: Microdata) -> dict[str, Any] | None:
         """Nothing: a table may change."""
@@ -235,7 +247,10 @@ class RemoteRecords(OpenedRecords):
     def key_modulus(self) -> int:
         """What sums of record keys are taken to: whole numbers are added up as they are, which is 0."""
         name = self.data.record_key
-        return 0 if name is None or self.numbers.kind(name) == "integer" else KEY_MODULUS
+        kind = "integer" if name is None else self.numbers.kind(name)
+        if kind not in ("integer", "float"):
+            raise bad_record_keys(str(name), whole=False)
+        return 0 if kind == "integer" else KEY_MODULUS
 
     # ---- cells --------------------------------------------------------------------------------------------
 
@@ -302,7 +317,9 @@ class RemoteRecords(OpenedRecords):
             spec.absolute,
             in_order=same and not wanted.above.signed,
         )
-        return contributions_in(self.remote, amounts, who is not None and who.type().is_string(), wanted)
+        is_text = who is not None and who.type().is_string()
+        records = int(self._grouped[spec.variables].records.sum())
+        return contributions_in(self.remote, amounts, is_text, wanted, records)
 
     def _never_negative(self, spec: TableSpec) -> bool:
         return spec.value is None or spec.value in self._grouped[spec.variables].positive
@@ -405,7 +422,7 @@ class RemoteRecords(OpenedRecords):
             raise empty_contributors(name, gaps)
         if kind_of(self.remote, name) == "text":
             named = self.universe.select(who=column).distinct()
-            odd = self.remote.fetch("contributors", named.filter(~named.who.re_search(f"^(?:{PLAIN_TEXT})$")))
+            odd = self.remote.fetch("contributors", named.filter(named.who.re_search(NOT_PLAIN) | (named.who == "")))
 
             def among(wanted: list[str]) -> list[str]:
                 there = self.remote.fetch("contributors", named.filter(named.who.isin(wanted)))

@@ -12,9 +12,11 @@ from discreet.engine.cells import LeafCells, strides_of
 from discreet.engine.checks import bad_record_keys
 from discreet.engine.encode import base_positions, position_of_gaps, recoded
 from discreet.engine.plan import ColumnPlan
+from discreet.engine.protocol import NumberSums
+from discreet.engine.remote_keys import HALF, LOWER, UPPER
 from discreet.engine.remote_numbers import half_even, read
 from discreet.engine.remote_source import WIDE_SUMS, RemoteTable
-from discreet.errors import unknown_codes
+from discreet.errors import InputError, unknown_codes
 from discreet.files.frames import bad_numbers
 from discreet.model.arrays import Codes, Ints
 from discreet.model.hierarchy import Hierarchy
@@ -121,7 +123,7 @@ class LeafQuestion:
     ) -> Grouped:
         records = _ints(found["records"])
         grouped = Grouped(
-            {variable: found[f"code{k}"].combine_chunks() for k, variable in enumerate(self.variables)},
+            {variable: _distinct_codes(found[f"code{k}"], variable) for k, variable in enumerate(self.variables)},
             records,
             {column: exact_ints(found[f"sum{i}"]) for i, column in enumerate(sums)},
             {column: _ints(found[f"nonzero{i}"]) for i, column in enumerate(nonzero)},
@@ -163,6 +165,23 @@ def _ints(column: Any) -> Ints:
     return np.array(column.fill_null(0).to_numpy(), np.int64)
 
 
+def _distinct_codes(column: Any, variable: str) -> Any:
+    """Codes of which equal ones are the same: 0 and -0 are equal to engines and would be joined with each other."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    codes = column.combine_chunks()
+    codes = codes.chunk(0) if isinstance(codes, pa.ChunkedArray) else codes
+    if not pa.types.is_floating(codes.type):
+        return codes
+    if pc.any(pc.is_nan(codes)).as_py():
+        raise InputError(
+            f"Variable {variable!r} has codes that are no numbers (NaN), which engines compare differently.",
+            hint="Make empty fields of them in the engine, and give Microdata(missing=) a code for these.",
+        )
+    return pc.if_else(pc.equal(codes, 0.0), 0.0, codes)
+
+
 def exact_ints(column: Any) -> Any:
     """Whole numbers of any size; the sum of nothing is 0."""
     import pyarrow as pa
@@ -176,15 +195,31 @@ def exact_ints(column: Any) -> Any:
 # ---- codes --------------------------------------------------------------------------------------------------
 
 
-def coded_cells(grouped: Grouped, plan: ColumnPlan, data: Microdata, modulus: int) -> LeafCells:
-    """Finest cells of a table, in its order: combinations of codes that mean the same are added up."""
-    strides = strides_of([len(h) for h in plan.spec.hierarchies])
+def cell_keys(grouped: Grouped, by: Mapping[str, Hierarchy], data: Microdata) -> Ints:
+    """Keys of the finest cells that combinations of codes lie in."""
+    strides = strides_of([len(h) for h in by.values()])
     keys = np.zeros(grouped.rows, np.int64)
-    for (variable, hierarchy), stride in zip(plan.spec.by.items(), strides, strict=True):
+    for (variable, hierarchy), stride in zip(by.items(), strides, strict=True):
         positions, missing = positions_of(grouped, variable, hierarchy, data)
         encoded = grouped.codes[variable].dictionary_encode()
         indices = encoded.indices.fill_null(len(positions)).to_numpy(zero_copy_only=False)
         keys += np.append(positions, np.int32(missing)).astype(np.int64)[indices] * stride
+    return keys
+
+
+def number_sums(grouped: Grouped, by: Mapping[str, Hierarchy], data: Microdata) -> NumberSums:
+    """Sums of numbers, of which the halves were added up, modulo 2**64."""
+    cells, at = np.unique(cell_keys(grouped, by, data), return_inverse=True)
+    records, total = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.uint64)
+    upper, lower = (np.asarray(grouped.sums[half], np.int64).astype(np.uint64) for half in (UPPER, LOWER))
+    np.add.at(records, at, grouped.records)
+    np.add.at(total, at, (upper << np.uint64(HALF)) + lower)
+    return NumberSums(cells, records, total)
+
+
+def coded_cells(grouped: Grouped, plan: ColumnPlan, data: Microdata, modulus: int) -> LeafCells:
+    """Finest cells of a table, in its order: combinations of codes that mean the same are added up."""
+    keys = cell_keys(grouped, plan.spec.by, data)
     if grouped.empty_keys:
         raise bad_numbers(str(grouped.key), grouped.empty_keys, None, "are empty")
     if grouped.wrong_keys:

@@ -15,15 +15,15 @@ import numpy as np
 
 from discreet.engine.cells import row_finder, strides_of
 from discreet.engine.contributions import ContributorLists, KnownRoles, merged_up, nothing_known
+from discreet.engine.identities import DIGITS
 from discreet.engine.plan import WantedLists
 from discreet.engine.remote_source import RemoteTable
+from discreet.errors import InputError
 from discreet.model.arrays import Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import HOLDERS, Contributions, Holders
 
 ZERO_TO_F = "0123456789abcdef"
-DIGITS = 18
-PLAIN_NUMBER = f"^(0|[1-9][0-9]{{0,{DIGITS - 1}}})$"
 
 
 class RecordAmounts(NamedTuple):
@@ -64,7 +64,9 @@ def identity_of(who: Any, is_text: bool) -> Any:
     import ibis
 
     if is_text:
-        plain = who.re_search(PLAIN_NUMBER)
+        # The end of a text is before its last line break in some engines: what must not be there is looked for.
+        digits = ~who.re_search("[^0-9]") & (who.length() > 0) & (who.length() <= DIGITS)
+        plain = digits & ((who == "0") | ~who.startswith("0"))
         return ibis.ifelse(plain, ibis.ifelse(plain, who, "0").cast("int64"), _hashed(who))
     plain = (who >= 0) & (who < 10**DIGITS)
     return ibis.ifelse(plain, who, _hashed(who.cast("string")))
@@ -98,18 +100,20 @@ def _hashed(text: Any) -> Any:
 
 
 def contributions_in(
-    remote: RemoteTable, amounts: RecordAmounts, is_text: bool, wanted: WantedLists
+    remote: RemoteTable, amounts: RecordAmounts, is_text: bool, wanted: WantedLists, records: int
 ) -> tuple[Contributions, Holders | None]:
-    """Contributors of every cell."""
+    """Contributors of every cell; ``records`` is how many records there are, and each must be met once."""
     shape = [len(h) for h in amounts.hierarchies]
     merge = not wanted.above.signed
     lists = nothing_known(len(wanted.leaves), len(wanted.cells), wanted.kept, amounts.known)
     if amounts.holding:
         each = remote.kept("contributors", _by_contributor(amounts))
+        _refuse_lost(remote, each.aggregate(n=each.records.sum().cast("int64")), records)
         alone = each.filter(each.first == each.last).mutate(cell=each.first) if merge else None
         several = each.filter(each.first != each.last) if merge else each
         above = _in_cells_above(remote, amounts, several)
     else:
+        _refuse_lost(remote, amounts.records.aggregate(n=amounts.records.count()), records)
         alone = amounts.records if merge else None
         above = None if merge else _exploded(remote, amounts, amounts.records)
     if alone is not None:
@@ -119,11 +123,23 @@ def contributions_in(
     return merged_up(lists, wanted.above, wanted.top, wanted.kept, amounts.known)
 
 
+def _refuse_lost(remote: RemoteTable, counted: Any, records: int) -> None:
+    """Refuse an engine that joins codes otherwise than it groups them: contributors would be lost or count twice."""
+    found = int(remote.rows("contributors", counted)[0]["n"] or 0)
+    if found != records:
+        raise InputError(
+            f"{remote.engine} met {found:,} records of table {remote.name!r} with their codes, and has {records:,}: "
+            "records were lost or met twice.",
+            hint="Try again if records were changed meanwhile; otherwise make columns of plain text of the codes.",
+        )
+
+
 def _by_contributor(amounts: RecordAmounts) -> Any:
     records = amounts.records
     return records.group_by("who").aggregate(
         first=records.cell.min(),
         last=records.cell.max(),
+        records=records.count(),
         **{name: records[name].sum().cast("int64") for name in amounts.sums},
         **{name: records[name].max() for name in amounts.marks},
     )

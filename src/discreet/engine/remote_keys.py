@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from discreet.engine.draws import Draws
 from discreet.engine.identities import doubles, identities_of
 from discreet.engine.record_keys import (
     FEWEST_DIGITS,
@@ -17,20 +21,23 @@ from discreet.engine.record_keys import (
 from discreet.engine.remote_numbers import half_even, kind_of, read
 from discreet.engine.remote_source import RemoteTable
 from discreet.errors import InputError, counted
+from discreet.model.arrays import Ints
 from discreet.model.noise_table import FRACTIONS
 
 IDENTIFIER, STORED_KEY = "identifier of key", "made record key"
-"""Columns of the table of record keys that is stored beside the records."""
+UPPER, LOWER = "upper half of number", "lower half of number"
+"""Columns of the table of record keys or numbers that is stored beside the records."""
+HALF = 32
+"""Bits of a half."""
 MOST_DIGITS = 15
 
 
 def key_facts(remote: RemoteTable, name: str) -> KeyFacts:
     """What is known of the record keys of a table, after they were looked at as in memory."""
     table, kind = remote.table, kind_of(remote, name)
-    if kind not in ("integer", "float", "decimal"):
-        raise InputError("Record keys must be numbers.")
+    if kind not in ("integer", "float"):
+        raise InputError("Record keys must be whole or floating-point numbers.")
     column = read(remote, name)
-    column = column.cast("float64") if kind == "decimal" else column
     asked = {"n": table.count(), "filled": column.count(), "least": column.min(), "most": column.max()}
     if kind != "integer":
         asked["odd"] = (column.isnan() | column.isinf()).sum().cast("int64")
@@ -72,15 +79,34 @@ def _fractions(remote: RemoteTable, name: str, records: int) -> KeyFacts:
 
 
 def with_made_keys(remote: RemoteTable, keys: MadeKeys) -> tuple[RemoteTable, str]:
-    """The table with record keys made of identifiers, which are the same that every other engine makes.
+    """The table with record keys made of identifiers, which are the same that every other engine makes."""
+    found = _identified(remote, keys.identifier, lambda each: {STORED_KEY: keys.of_identities(each)})
+    return found, STORED_KEY
+
+
+def with_drawn_numbers(
+    remote: RemoteTable, records: Any, identifier: str, drawn: Callable[[Ints], Draws]
+) -> RemoteTable:
+    """Some records of the table with 64-bit numbers drawn for identities, in two halves whose sums fit everywhere."""
+
+    def halves(identities: Ints) -> dict[str, Ints]:
+        numbers = drawn(identities)
+        upper, lower = numbers >> np.uint64(HALF), numbers & np.uint64(2**HALF - 1)
+        return {UPPER: upper.astype(np.int64), LOWER: lower.astype(np.int64)}
+
+    return _identified(remote.with_table(records), identifier, halves)
+
+
+def _identified(remote: RemoteTable, identifier: str, made_of: Callable[[Ints], dict[str, Any]]) -> RemoteTable:
+    """The table with columns made of identifiers.
 
     The keyed hash is not given to the engine, whose logs would show the key: identifiers, and nothing else of the
-    records, are read; the keys are stored beside them until the connection is closed.
+    records, are read; what is made of them is stored beside the records until the connection is closed.
     """
     import pyarrow as pa
 
-    column = remote.column(keys.identifier)
-    kind_of(remote, keys.identifier)
+    column = remote.column(identifier)
+    kind_of(remote, identifier)
     table = remote.table
     row = remote.rows(
         "record keys", table.aggregate(n=table.count(), filled=column.count(), distinct=column.nunique())
@@ -94,6 +120,5 @@ def with_made_keys(remote: RemoteTable, keys: MadeKeys) -> tuple[RemoteTable, st
     alike = doubles(identities)
     if alike:
         raise same_identifier(0, alike)
-    made = remote.listing(pa.table({IDENTIFIER: identifiers, STORED_KEY: keys.of_identities(identities)}))
-    joined = table.join(made, column == made[IDENTIFIER]).drop(IDENTIFIER)
-    return remote.with_table(joined), STORED_KEY
+    made = remote.listing(pa.table({IDENTIFIER: identifiers, **made_of(identities)}))
+    return remote.with_table(table.join(made, column == made[IDENTIFIER]).drop(IDENTIFIER))

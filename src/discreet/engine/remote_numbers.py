@@ -17,6 +17,7 @@ from discreet.model.units import FLOATING_NOISE, MOST_DECIMALS, MOST_NOISE, chos
 Kind = Literal["text", "integer", "float", "decimal", "boolean", "date", "nothing"]
 TOO_LARGE = 1e18
 """Larger numbers are refused; engines must not stumble over their multiples before."""
+TINY = 1e-200
 FIRST_DECIMALS = 3
 """Most columns have fewer decimals than this, and are looked at once."""
 MOST_WORDS = 100_000
@@ -81,11 +82,15 @@ def _rounded(number: Any) -> Any:
 
 
 def _within(number: Any) -> Any:
-    """A number, and 0 in place of one that is refused anyway."""
+    """A number, 0 in place of one that is refused anyway, and a small one in place of one that is too small to divide.
+
+    PostgreSQL refuses products that are too small for a floating-point number. Neither has few decimals.
+    """
     import ibis
 
     fits = ~number.isnan() & (number.abs() < TOO_LARGE)
-    return ibis.ifelse(fits, number, 0.0)
+    tiny = (number != 0.0) & (number.abs() < TINY)
+    return ibis.ifelse(fits, ibis.ifelse(tiny, TINY, number), 0.0)
 
 
 class Looked(NamedTuple):

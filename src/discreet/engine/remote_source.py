@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from discreet.engine.remote_trust import refuse_inexact, refuse_loose_text
 from discreet.errors import (
     DiscreetError,
     InputError,
@@ -50,6 +51,7 @@ class RemoteTable:
         self.name = name
         self._kept: list[Any] = []
         self._made: list[str] = []
+        self._trusted: set[str] = set()
 
     @property
     def engine(self) -> str:
@@ -72,13 +74,18 @@ class RemoteTable:
                 f"The table {self.name!r} has columns {alike[0]!r} and {alike[1]!r}, which Spark takes for one.",
                 hint="Rename one of them.",
             )
-        return self.table[name]
+        found = self.table[name]
+        if found.type().is_string() and name not in self._trusted:
+            with failures(self.name, self.engine):
+                refuse_loose_text(self.backend, self.table, name, self.name)
+            self._trusted.add(name)
+        return found
 
     def fetch(self, stage: str, expression: Any) -> pa.Table:
         """The answer to a question, in memory."""
         checkpoint(stage, 0, 1)
         with failures(self.name, self.engine):
-            found = _copied(self.backend, expression) if self.engine == "postgres" else expression.to_pyarrow()
+            found = ANSWERS.get(self.engine, _answered)(self.backend, expression)
         checkpoint(stage, 1, 1)
         return found
 
@@ -112,7 +119,7 @@ class RemoteTable:
     def with_table(self, table: Any) -> RemoteTable:
         """The same with another table, which is forgotten together with this one."""
         found = RemoteTable(self.backend, table, self.name)
-        found._kept, found._made = self._kept, self._made
+        found._kept, found._made, found._trusted = self._kept, self._made, self._trusted
         return found
 
     def close(self) -> None:
@@ -131,7 +138,8 @@ def connected(data: Microdata) -> Iterator[RemoteTable]:
     """The table that some records lie in."""
     with ExitStack() as stack:
         found = _found(data.source, stack)
-        _refuse_other_encodings(found)
+        with failures(found.name, found.engine):
+            refuse_inexact(found.backend, found.name)
         try:
             yield found
         except BaseException:
@@ -142,15 +150,6 @@ def connected(data: Microdata) -> Iterator[RemoteTable]:
         else:
             with failures(found.name, found.engine):
                 found.close()
-
-
-def _refuse_other_encodings(found: RemoteTable) -> None:
-    """Texts are known by the hash of their UTF-8 bytes."""
-    if found.engine == "postgres" and found.backend.con.info.parameter_status("server_encoding") != "UTF8":
-        raise NeedsError(
-            f"The database of table {found.name!r} is not in UTF-8.",
-            hint="Copy the table into a database that was made with ENCODING 'UTF8'.",
-        )
 
 
 def _found(source: Any, stack: ExitStack) -> RemoteTable:
@@ -179,22 +178,22 @@ def _found(source: Any, stack: ExitStack) -> RemoteTable:
 
 
 def _backend(ibis: Any, address: Address) -> Any:
-    settings = address.settings()
     try:
         if address.engine == "postgres":
-            backend = ibis.postgres.connect(**settings, options="-c TimeZone=UTC")
-        elif address.engine == "duckdb":
+            return ibis.postgres.connect(**address.settings(), options="-c TimeZone=UTC")
+        if address.engine == "duckdb":
             backend = ibis.duckdb.connect(address.database, read_only=False)
-        else:
-            tail = f"/{address.table}"
-            plain = address.parts._replace(path=address.parts.path.removesuffix(tail))
-            backend = ibis.connect(plain.geturl())
+            # Its bar would stand between the lines of --json.
+            backend.raw_sql("SET enable_progress_bar = false")
+            return backend
+        return ibis.connect(address.database_url())
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(address.engine, "engines")
-        raise missing_extra(str(error.name), extra, f"A table in {address.engine}") from None
+        failed: DiscreetError = missing_extra(str(error.name), extra, f"A table in {address.engine}")
     except Exception as error:
-        raise _no_connection(address, error) from None
-    return backend
+        failed = _no_connection(address, error)
+    # Raised out here, because the error of a driver holds the frames that know the secret.
+    raise failed
 
 
 def _no_connection(address: Address, error: Exception) -> DiscreetError:
@@ -296,6 +295,17 @@ def _copied_in(backend: Any, name: str, columns: pa.Table) -> Any:
     return made
 
 
+def _answered(_: Any, expression: Any) -> pa.Table:
+    """An answer as ibis gives it."""
+    return expression.to_pyarrow()
+
+
+def _collected(backend: Any, expression: Any) -> pa.Table:
+    """An answer of Spark as Arrow: ibis takes pandas, which makes floats of whole numbers where some are missing."""
+    found = backend.raw_sql(backend.compile(expression)).toArrow()
+    return found.cast(expression.schema().to_pyarrow())
+
+
 def _copied(backend: Any, expression: Any) -> pa.Table:
     """An answer of PostgreSQL by COPY: several times faster than row by row, and the query may run in parallel."""
     import pyarrow as pa
@@ -320,3 +330,7 @@ def _copied(backend: Any, expression: Any) -> pa.Table:
             false_values=["f"],
         ),
     )
+
+
+ANSWERS = {"postgres": _copied, "pyspark": _collected}
+"""How answers come back from engines that have a better way than that of ibis."""

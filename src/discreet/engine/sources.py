@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 import numpy as np
 
+from discreet.engine.draws import Draws
 from discreet.engine.encode import Amounts, Records
-from discreet.engine.protocol import LooksAtKeys, OpenedRecords, columns_of, engine_of, open_records
+from discreet.engine.protocol import (
+    LooksAtKeys,
+    NumberSums,
+    OpenedRecords,
+    SumsNumbers,
+    columns_of,
+    engine_of,
+    open_records,
+)
 from discreet.engine.record_keys import KeyFacts, MadeKeys, check_record_keys, stable_identities
 from discreet.engine.rollup import signed
 from discreet.errors import NeedsError
@@ -58,6 +68,12 @@ def encoded(table: Table) -> Records:
 def identities(table: Table, column: str) -> Ints:
     """Identities of the records of a table's universe."""
     return stable_identities(columns_of(table.source, [column], where=table.spec.where)[column])
+
+
+def number_sums(table: Table, column: str, drawn: Callable[[Ints], Draws]) -> NumberSums | None:
+    """Sums of numbers drawn for identities, where records stay in their engine; ``None`` where they can be had."""
+    engine = engine_of(table.source)
+    return engine.number_sums(table.source, table.spec, column, drawn) if isinstance(engine, SumsNumbers) else None
 
 
 def numbers_of(table: Table, column: str) -> Floats:

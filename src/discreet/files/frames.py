@@ -426,7 +426,11 @@ def condition_mask(table: pa.Table, condition: Condition) -> Any:
         ">": pc.greater,
         ">=": pc.greater_equal,
     }[condition.operator]
-    return pc.fill_null(compare(column, condition.values[0]), False)
+    value = condition.values[0]
+    if pa.types.is_floating(column.type):
+        # A whole number that no floating-point number is equal to stands for the nearest one.
+        value = float(value)
+    return pc.fill_null(compare(column, value), False)
 
 
 def nearest_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from statistics import NormalDist
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -14,7 +15,8 @@ from discreet.attack.whole import whole_steps
 from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
-from discreet.engine.sources import encoded, identities, numbers_of, refuse_tied
+from discreet.engine.protocol import NumberSums
+from discreet.engine.sources import encoded, identities, number_sums, numbers_of, refuse_tied
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TablePublisher
@@ -32,8 +34,10 @@ from discreet.records.dropping import (
     DropAddRule,
     dropped,
     dropped_and_added,
+    dropped_and_added_in,
     permanent_numbers,
     perturbed_weights,
+    refuse_many_codes,
     replicate_interval,
 )
 from discreet.relations import System
@@ -141,6 +145,10 @@ class DropAdd(Keyed, TablePublisher):
         refuse_tied(tables, type(self).__name__)
         table = tables.tables[0]
         checkpoint("drop and add", 0, 2)
+        if table.spec.value is None and not table.spec.weight and self.subsample is None and not self.replicates:
+            sums = number_sums(table, self.identifier, partial(permanent_numbers, key=key.secret, version=self.version))
+            if sums is not None:
+                return {"altered": self._of_sums(table, sums, key)}
         records = encoded(table)
         codes, leaf = _finest(records, table)
         numbers = permanent_numbers(identities(table, self.identifier), key.secret, version=self.version)
@@ -167,6 +175,26 @@ class DropAdd(Keyed, TablePublisher):
         columns["equal_weights"] = _all_equal(leaf, own * weight, len(table)) * int(undone)
         checkpoint("drop and add", 2, 2)
         return {"altered": columns}
+
+    def _of_sums(self, table: Table, sums: NumberSums, key: Key) -> dict[str, Ints]:
+        """Counts of records that stay where they are."""
+        shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
+        refuse_many_codes(shape)
+        rows = row_finder(table.keys, table.shape)(sums.cells).astype(np.int64)
+        places = tuple(_base_codes(table)[rows].T)
+        counts, total = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
+        counts[places], total[places] = sums.records, sums.total
+        answer = dropped_and_added_in(counts, total, key.secret, self.rule, version=self.version)
+        count, moved = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
+        count[rows], moved[rows] = sums.records, answer.moved[places]
+        checkpoint("drop and add", 2, 2)
+        records = _added_up(table, count)
+        if table.records is not None and not np.array_equal(records, table.records):
+            raise InputError("The records have changed since the table was made.", hint="Make it again.")
+        nothing = np.zeros(len(table), np.int64)
+        return {
+            "value": _added_up(table, count + moved), "moved": moved, "records": records, "equal_weights": nothing
+        }  # fmt: skip
 
     def _perturbed(
         self, table: Table, records: Records, codes: Ints, leaf: Ints, numbers: Draws, key: Key, plain: bool
@@ -280,8 +308,13 @@ def _finest(records: Records, table: Table) -> tuple[Ints, Ints]:
     keys = np.concatenate([block.cells.copy() for block in records.blocks(table.spec.by)])
     rows = row_finder(table.keys, table.shape)(keys).astype(np.int64)
     # The codes of every cell are looked up by its row, of which there are fewer than records.
+    return np.ascontiguousarray(_base_codes(table)[rows]), rows
+
+
+def _base_codes(table: Table) -> Ints:
+    """Base codes of the finest cells, numbered from 0 in each variable."""
     columns = [(np.cumsum(hierarchy.base) - 1)[table.codes[:, k]] for k, hierarchy in enumerate(table.spec.hierarchies)]
-    return np.ascontiguousarray(np.column_stack(columns)[rows]), rows
+    return np.column_stack(columns)
 
 
 def _added_up(table: Table, finest: Ints) -> Ints:

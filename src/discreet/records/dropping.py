@@ -137,7 +137,17 @@ def dropped_and_added(
     size = int(np.prod(shape))
     count, total = np.zeros(size, np.int64), np.zeros(size, np.uint64)
     sum_numbers(flat, numbers, count, total)
-    counts, sums = count.reshape(shape), total.reshape(shape)
+    return dropped_and_added_in(count.reshape(shape), total.reshape(shape), key, rule, weighted, version)
+
+
+def dropped_and_added_in(
+    counts: Ints, sums: Draws, key: bytes, rule: DropAddRule, weighted: bool = False, version: int = 1
+) -> DropAddTable:
+    """The same from the number of records of every cell and the sum of their permanent numbers modulo 2**64.
+
+    These are all that counts depend on, so that whoever holds the records need not give them away.
+    """
+    shape, count = counts.shape, counts.ravel()
     _refuse_small(counts, rule, weighted)
     seeds = _seeds(sums, key, version)
     cap = rule.caps(count)
@@ -157,8 +167,7 @@ def _flat(codes: Ints, shape: tuple[int, ...], numbers: Draws) -> Ints:
         raise InputError(f"There are {counted(len(codes), 'record')} and {len(numbers)} permanent numbers.")
     if np.asarray(numbers).dtype != np.uint64:
         raise InputError("Permanent numbers must be unsigned 64-bit integers.", hint="Make them once and store them.")
-    if float(np.prod(np.array(shape, np.float64))) > MOST_CELLS:
-        raise InputError(f"The table would have more than {MOST_CELLS:,} cells.", hint="Ask for fewer variables.")
+    refuse_many_codes(shape)
     flat = np.zeros(len(codes), np.int64)
     for axis, size in enumerate(shape):
         column = codes[:, axis]
@@ -166,6 +175,12 @@ def _flat(codes: Ints, shape: tuple[int, ...], numbers: Draws) -> Ints:
             raise InputError(f"A code of variable {axis + 1} lies outside 0 .. {size - 1}.")
         flat = flat * size + column
     return flat
+
+
+def refuse_many_codes(shape: tuple[int, ...]) -> None:
+    """Refuse tables whose cells, empty ones too, do not fit into memory."""
+    if float(np.prod(np.array(shape, np.float64))) > MOST_CELLS:
+        raise InputError(f"The table would have more than {MOST_CELLS:,} cells.", hint="Ask for fewer variables.")
 
 
 def _refuse_small(count: Ints, rule: DropAddRule, weighted: bool) -> None:
