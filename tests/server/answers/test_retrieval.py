@@ -38,7 +38,9 @@ def answered(url, path):
 def test_cells_of_published_tables_are_fetched_in_private(database, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     more = retrieval_routes(database, HEADERS)
-    monkeypatch.setattr(running_module, "TableApp", lambda service, who: TableApp(service, who, more=more))
+    monkeypatch.setattr(
+        running_module, "TableApp", lambda service, who, **others: TableApp(service, who, more=more, **others)
+    )
     with running() as server:
         status, headers, page = answered(server.url, "/retrieval")
         assert status == 200
