@@ -138,6 +138,7 @@ class TableApp:
 
         @asynccontextmanager
         async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+            self.service.workplace.later(self.service.later)
             yield
             await self.service.workplace.close()
 

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from discreet.engine.column_files import Columns, open_columns
-from discreet.engine.column_folder import hierarchy_of
 from discreet.engine.record_keys import MadeKeys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
@@ -390,7 +389,7 @@ def open_dataset(folder: str | Path, *, signed_by: str | Path | None = None, che
     catalogue = catalogue_of(json.loads((path / "catalogue.json").read_bytes()))
     facts = msgspec.json.decode((path / "facts.json").read_bytes(), type=Facts)
     columns = open_columns(path / COLUMNS, check)  # type: ignore[arg-type]
-    hierarchies = {name: hierarchy_of(columns.manifest.codes[name].hierarchy) for name in catalogue.variables}
+    hierarchies = {name: columns.hierarchy(name) for name in catalogue.variables}
     data = Microdata(path / COLUMNS, engine="columns", **_roles(columns.manifest))
     return Dataset(path, catalogue, facts, manifest, hierarchies, data)
 

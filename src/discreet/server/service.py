@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -35,6 +35,8 @@ from discreet.trust.log.entries import AnswerGiven, LogEntry, QuestionRefused
 T = TypeVar("T")
 KEPT_BYTES = 256 * 2**20
 """Encoded answers that a worker keeps."""
+LAST = 2**62
+"""The size of what waits for all others."""
 KEPT_WORDS = 2_048
 """Bytes of a question up to which it is kept what the gate made of it."""
 
@@ -97,16 +99,25 @@ class Workplace:
             raise Denied(
                 "busy", "Too many questions are waiting.", hint="Ask again in a moment.", status=503, retry_after=2
             )
-        if self._queue is None:
-            self._queue = asyncio.PriorityQueue()
-            self._task = asyncio.get_running_loop().create_task(self._work(self._queue))
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting[line] += 1
         try:
-            self._queue.put_nowait((size, next(self._number), (work, done)))
-            return await done
+            return await self._line_up(size, work)
         finally:
             self._waiting[line] -= 1
+
+    def later(self, works: Iterable[Callable[[], object]]) -> None:
+        """Do things when nobody waits, one after the other."""
+        for work in works:
+            self._line_up(LAST, work)
+
+    def _line_up(self, size: int, work: Callable[[], T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        if self._queue is None:
+            self._queue = asyncio.PriorityQueue()
+            self._task = loop.create_task(self._work(self._queue))
+        done: asyncio.Future[T] = loop.create_future()
+        self._queue.put_nowait((size, next(self._number), (work, done)))
+        return done
 
     async def _work(self, queue: asyncio.PriorityQueue[tuple[int, int, Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -161,6 +172,8 @@ class Service:
     withdrawn: Mapping[tuple[str, str], str] = field(default_factory=dict)
     workplace: Workplace = field(default_factory=Workplace)
     answers: Answers = field(default_factory=Answers)
+    later: Sequence[Callable[[], object]] = ()
+    """What is done once nobody waits after the start; answers do not depend on it."""
     _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
     _admitted: OrderedDict[tuple[str, str, str, bytes], tuple[Question, Selection]] = field(
         default_factory=OrderedDict, repr=False

@@ -16,6 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -139,7 +140,6 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
                     Question(dataset.name, dataset.edition, universe, None, ((name, level),)),
                 )
                 COLUMNS.opened(data, [spec], data.weight).prepare(spec)
-    make_cubes(dataset)
     finest = {name: len(levels) for name, levels in dataset.levels.items()}
     names = (
         min(dataset.policy.combinations, key=len)
@@ -155,15 +155,17 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
     )
 
 
-def make_cubes(dataset: Dataset) -> None:
-    """Count large data sets by the variables that most tables are by: those are sums of fewer cells from then on."""
+def cubes_to_make(dataset: Dataset) -> list[Callable[[], bool]]:
+    """Each counts a large data set by variables that many tables are by: those are sums of fewer cells from then on."""
     sizes = {name: levels[-1].finest for name, levels in dataset.levels.items() if name != dataset.geography}
     if not sizes or dataset.data.weight is not None:  # a cube counts records
-        return
+        return []
     data, spec = dataset.asked(Question(dataset.name, dataset.edition, EVERYBODY, None, ((min(sizes), 1),)))
     opened, policy = COLUMNS.opened(data, [spec], None), dataset.policy
-    for names in cube_variables(sizes, policy.most_variables, policy.most_cells, len(opened)):
-        opened.make_cube(names)
+    return [
+        partial(opened.make_cube, names)
+        for names in cube_variables(sizes, policy.most_variables, policy.most_cells, len(opened))
+    ]
 
 
 def refusing(context: CheckedContext | None) -> Callable[[Request], None]:
@@ -231,6 +233,7 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
+        later=[work for dataset in datasets.values() for work in cubes_to_make(dataset)],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
     title = "discreet" if config.sign_in is None else config.sign_in.title
