@@ -24,6 +24,8 @@ LEAST_RECORDS = 2_000_000
 """Fewer records are counted as fast as a cube is found."""
 PER_CELL = 8
 """A cube has at most one cell for so many records: one of more is hardly faster than the records."""
+MOST_CELLS = 2**20
+"""Cells of a cube, whatever there are of records: a worker holds all its cubes in memory, 15 MB each at most."""
 MOST_CUBES = 8
 """They are made at every start: eight of ten million records take a second."""
 BLOCK = 2**18
@@ -115,7 +117,7 @@ def cube_variables(sizes: Mapping[str, int], most_variables: int, most_cells: in
     """
     if records < LEAST_RECORDS:
         return []
-    room = records // PER_CELL
+    room = min(records // PER_CELL, MOST_CELLS)
     names = sorted(sizes)
     width = min(most_variables, len(names))
     open_ = {
