@@ -21,6 +21,7 @@ COUNTS = {
     "changed_suppressions": 10_000,
     "forging": 10_000,
     "forged_records": 10_000,
+    "answer_clocks": 2_000,
 }
 """Attackers, and how many cases (of forgeries: for each format or kind of release) each tries."""
 

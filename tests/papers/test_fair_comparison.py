@@ -74,6 +74,14 @@ def test_table_6_restores_additivity(rule):
     assert np.abs(published_of(expected_inner(fit.ravel(), COVER).reshape(3, 6)) - fit).max() < 1e-8
 
 
+@pytest.mark.parametrize("rule", ["cascade", "negatives_only", "nnls", "none"])
+def test_what_adds_up_already_is_left_as_it_is(rule):
+    """Card 004, check 3."""
+    for inner in (T1, T5, OTHER):
+        published = published_of(inner).ravel().astype(float)
+        assert np.abs(restored(published, COVER, rule=rule).value - published).max() < 1e-9
+
+
 def test_tables_7_and_8_expect_inner_frequencies():
     assert np.abs(restored_inner(T3)[1] - T7).max() < 5e-5
     t4 = published_of(T5)

@@ -211,3 +211,13 @@ def test_bad_questions_are_refused():
         DropAddRule(0.5)
     with pytest.raises(ParameterError, match="no secret"):
         dropped_and_added(codes, (3, 4), numbers, 7)
+
+
+def test_a_cell_of_one_record_has_noise_as_a_count_and_is_refused_with_weights():
+    """Card 002, check 6: it may become 0, 1 or 2; with weights nothing could change it, and so nothing is answered."""
+    codes, numbers = np.array([[0], [1], [1], [1]]), permanent_numbers(np.arange(4), KEY)
+    secrets = [key.to_bytes(32, "big") for key in range(60)]
+    counts = {int(dropped_and_added(codes, (2,), numbers, secret).counts[0]) for secret in secrets}
+    assert counts == {0, 1, 2}
+    with pytest.raises(ProtectionError, match="1 cells of the table have less than 2 records"):
+        dropped_and_added(codes, (2,), numbers, KEY, weighted=True)

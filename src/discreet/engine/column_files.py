@@ -27,6 +27,7 @@ from discreet.engine.column_writer import write_columns
 from discreet.errors import InputError, ParameterError, unknown_column
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
+from discreet.model.hierarchy import Hierarchy
 
 CHECKED = 2**20
 """Numbers that are looked at together."""
@@ -68,14 +69,21 @@ class Columns:
 
     def base_codes(self, name: str) -> tuple[str, ...]:
         """Base codes of a variable, in the order of their numbers."""
-        return self._base[name] if name in self._base else self._base.setdefault(name, self._base_codes(name))
+        return self._base[name] if name in self._base else self._base.setdefault(name, self.hierarchy(name).base_codes)
 
     @cached_property
     def _base(self) -> dict[str, tuple[str, ...]]:
         return {}
 
-    def _base_codes(self, name: str) -> tuple[str, ...]:
-        return hierarchy_of(self.codes_part(name).hierarchy).base_codes
+    def hierarchy(self, name: str) -> Hierarchy:
+        """The hierarchy that a variable was written with; one with many codes takes its time, and is made once."""
+        if name not in self._hierarchies:
+            self._hierarchies[name] = hierarchy_of(self.codes_part(name).hierarchy)
+        return self._hierarchies[name]
+
+    @cached_property
+    def _hierarchies(self) -> dict[str, Hierarchy]:
+        return {}
 
     def numbers(self, name: str) -> Any:
         """A column of numbers, in units where it has some."""

@@ -89,6 +89,13 @@ def count_keyed(cells: Any, keys: Any, one: Any, counters: Any) -> None:
         counters[cells[i]] += one + np.uint64(keys[i])
 
 
+@kernel("void(u4[::1], u8[::1], u8[::1])")
+def add_packed(cells: Any, packed: Any, counters: Any) -> None:
+    """Add counters of finer cells to those of the cells that they belong to."""
+    for i in range(len(cells)):
+        counters[cells[i]] += packed[i]
+
+
 @kernel("Tuple((i8[::1], i8[::1], i8[::1]))(u8[::1], i8, i8[::1], i8[::1], i8[::1])")
 def occupied_counters(counters: Any, shift: int, sizes: Ints, starts: Ints, positions: Ints) -> tuple[Ints, Ints, Ints]:
     """Keys, counts and key sums of cells that have records.

@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet.engine.cells import LeafCells, LeafSums, RowFinder, code_space, strides_of
 from discreet.engine.checks import bad_flags, bad_requests
+from discreet.engine.column_cubes import Cube, cube_of, cubes_of, whole
 from discreet.engine.column_files import Columns, open_columns
 from discreet.engine.column_numbers import fewest_decimals
 from discreet.engine.column_universe import Selected, Span, known_columns, universe_of
@@ -370,10 +371,35 @@ class ColumnRecords(OpenedRecords):
         reach = 1 if not keyed or kept is None else kept.reach
         if space > MOST_COUNTERS or (keyed and self.universe.records * (reach - 1) >= 2**shift):
             return None
-        counters = counted(
-            self.columns, self.universe, list(spec.by), numbered, self.columns.keys if keyed else None, shift
-        )
+        names = list(spec.by)
+        cubes = [one for one in self._cubes() if one.covers(names, shift)]
+        cube = min(cubes, key=lambda one: len(one.packed), default=None)
+        if cube is not None:
+            counters = cube.counters(names, [one.look_up for one in numbered], sizes)
+        else:
+            counters = counted(
+                self.columns, self.universe, names, numbered, self.columns.keys if keyed else None, shift
+            )
         return _leaves(counters, shift, numbered, strides_of([len(h) for h in spec.hierarchies]), keyed)
+
+    def _cubes(self) -> list[Cube]:
+        return cubes_of(self.columns) if whole(self.columns, self.universe) else []
+
+    def make_cube(self, names: Sequence[str]) -> bool:
+        """Count all records by some variables, for all tables by those; whether that is worth it."""
+        keyed = self.data.record_key is not None
+        kept, space = self.columns.manifest.keys, code_space([len(self.columns.base_codes(name)) for name in names])
+        shift = 64 - len(self.columns).bit_length() if keyed else 0
+        reach = 1 if not keyed or kept is None else kept.reach
+        if space > MOST_COUNTERS or (keyed and len(self.columns) * (reach - 1) >= 2**shift):
+            return False
+        none = np.zeros(0, np.int64)
+        plain = [Recoded(none, np.arange(len(self.columns.base_codes(name))), none) for name in names]
+        keys = self.columns.keys if keyed else None
+        cube = cube_of(self.columns, names, counted(self.columns, self.universe, names, plain, keys, shift), shift)
+        if cube is not None:
+            cubes_of(self.columns).append(cube)
+        return cube is not None
 
     def contributors(self, plan: ColumnPlan, level: str, rows: RowFinder) -> Iterator[ContributorRecords]:
         """The records for a level: those of holdings in one part, single records in several."""

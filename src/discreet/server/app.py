@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -48,6 +48,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 """Stand in every answer: it is nobody else's, and nothing in it runs."""
+
+RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 WhoAsks = Callable[[Request], Awaitable[Identity]]
 Signatures = Callable[[Request, Identity, str], Awaitable[Identity]]
@@ -113,6 +115,7 @@ class TableApp:
         """Addresses and what answers them."""
         table = "/v1/datasets/{name}/{edition}"
         found: list[BaseRoute] = [
+            Route(f"{table}/table", self._guarded(self.table), methods=["GET", "POST"]),  # the one that is asked most
             Route("/health", self._guarded(self.health), methods=["GET"]),
             Route("/ready", self._guarded(self.ready), methods=["GET"]),
             Route("/metrics", self._guarded(self.show_metrics), methods=["GET"]),
@@ -120,7 +123,6 @@ class TableApp:
             Route("/v1/datasets", self._guarded(self.list_datasets), methods=["GET"]),
             Route(table, self._guarded(self.show_dataset), methods=["GET"]),
             Route(f"{table}/variables/{{variable}}", self._guarded(self.show_variable), methods=["GET"]),
-            Route(f"{table}/table", self._guarded(self.table), methods=["GET", "POST"]),
             Route(f"{table}/estimate", self._guarded(self.estimate), methods=["POST"]),
             *SdmxAddresses(self.service, self.who_asks).routes(self._guarded),
             *(route for one in self.beside for route in one.routes(self._guarded)),
@@ -136,6 +138,7 @@ class TableApp:
 
         @asynccontextmanager
         async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+            self.service.workplace.later(self.service.later)
             yield
             await self.service.workplace.close()
 
@@ -146,9 +149,9 @@ class TableApp:
 
     def _guarded(self, handler: Callable[[Request, str], Awaitable[Response]]) -> Any:
         async def answer(request: Request) -> Response:
-            number, began = secrets.token_hex(8), time.perf_counter()
+            number, began = os.urandom(8).hex(), time.perf_counter()
             try:
-                if len(request.url.query) > MOST_QUERY:
+                if len(request.scope["query_string"]) > MOST_QUERY:
                     raise QuestionRefusal(
                         "too-large", "The address is too long.", hint="Send the question by POST.", status=414
                     )
@@ -157,7 +160,8 @@ class TableApp:
                 raise
             except Exception as error:
                 response = self._refused(error, number)
-            response.headers.update({**HEADERS, "x-request-id": number})
+            own = [pair for pair in response.raw_headers if pair[0].decode("latin-1") not in HEADERS]
+            response.raw_headers = [*own, *RAW_HEADERS, (b"x-request-id", number.encode())]
             self._count(handler.__name__, response, number, began)
             return response
 
@@ -261,7 +265,7 @@ class TableApp:
 
     async def _question(self, request: Request) -> tuple[QuestionBody, str]:
         """The question of a request, and the format of its answer."""
-        pairs = query_pairs(request.url.query)
+        pairs = query_pairs(request.scope["query_string"].decode("latin-1"))
         chosen = [value for name, value in pairs if name == "format"]
         format = chosen[-1] if chosen else format_accepted(request.headers.get("accept", "*/*"))
         if request.method == "GET":

@@ -19,6 +19,7 @@ from discreet.methods.base import TablePublisher
 from discreet.model.condition import Condition, parse_conditions
 from discreet.recipe.mistakes import explained
 from discreet.recipe.schema import DataPart, HierarchyPart, publisher_of
+from discreet.server.quality import QualityPart, check_quality
 
 LARGEST = 16 * 2**20
 """Bytes of a catalogue."""
@@ -115,6 +116,7 @@ class Catalogue(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     universes: list[UniversePart] = []
     geography: GeographyPart | None = None
     policy: PolicyPart = msgspec.field(default_factory=PolicyPart)
+    quality: QualityPart | None = None
 
     @property
     def method(self) -> TablePublisher:
@@ -174,6 +176,8 @@ def catalogue_of(raw: Mapping[str, Any]) -> Catalogue:
     _check_names(found)
     _check_universes(found)
     _check_policy(found)
+    if found.quality is not None:
+        check_quality(found.quality, found.data.weight)
     return found
 
 

@@ -176,7 +176,8 @@ class TableConnection:
         value
             What is summed; persons are counted when left out.
         measure
-            ``"sum"``, ``"mean"``, or ``"percent"`` of the published total.
+            ``"sum"``, ``"mean"``, ``"percent"`` of the published total, or ``"rse"``, the relative standard error of a
+            weighted count in percent.
         select
             Codes to show of a variable.
         groups

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from discreet.engine.column_files import Columns, open_columns
-from discreet.engine.column_folder import hierarchy_of
 from discreet.engine.record_keys import MadeKeys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
 from discreet.keys import Key
@@ -29,6 +28,7 @@ from discreet.model.spec import TableSpec
 from discreet.recipe.schema import OutputPart, Recipe
 from discreet.server.catalogue import EVERYBODY, Catalogue, PolicyPart, catalogue_of, read_catalogue
 from discreet.server.levels import VariableLevel, levels_of
+from discreet.server.quality import ErrorCurve, error_curve
 from discreet.server.question import Question
 from discreet.server.refinement import largest_precision, noise_variance
 from discreet.server.universes import count_atoms, refused_areas
@@ -46,6 +46,8 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     refused: dict[str, list[str]]
     most_precision: float
     variance: float
+    errors: ErrorCurve | None = None
+    """Of weighted counts, where the catalogue says what they can be worked out of."""
 
 
 class DatasetManifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -257,7 +259,7 @@ def build_dataset(
             universes={name: where for name, where in found.conditions.items() if where},
         )
         _write(part / "catalogue.json", msgspec.json.format(msgspec.json.encode(found), indent=1))
-        facts = _facts(found, open_columns(part / COLUMNS), hierarchies)
+        facts = _facts(found, open_columns(part / COLUMNS), hierarchies, data)
         _write(part / "facts.json", msgspec.json.format(msgspec.json.encode(facts), indent=1))
         _write_manifest(part, found, key, keys, signer)
         part.rename(path)
@@ -322,7 +324,7 @@ def _brought_keys(columns: Columns) -> str:
     return "" if kept is None else f"records:{columns.manifest.files[kept.column.file].sha256}"
 
 
-def _facts(catalogue: Catalogue, columns: Columns, hierarchies: Mapping[str, Hierarchy]) -> Facts:
+def _facts(catalogue: Catalogue, columns: Columns, hierarchies: Mapping[str, Hierarchy], data: Microdata) -> Facts:
     areas = None if catalogue.geography is None else hierarchies[catalogue.geography.variable]
     atoms = count_atoms(columns, catalogue.conditions.values(), areas)
     policy = catalogue.policy
@@ -331,7 +333,16 @@ def _facts(catalogue: Catalogue, columns: Columns, hierarchies: Mapping[str, Hie
     else:
         variance = noise_variance(catalogue.method)
         most = largest_precision(policy.exact_share, variance)
-    return Facts(refused=refused_areas(catalogue, areas, atoms), most_precision=min(most, 1e9), variance=variance)
+    errors = None
+    if catalogue.quality is not None:
+        geography = None if catalogue.geography is None else catalogue.geography.variable
+        errors = error_curve(catalogue.quality, data, [name for name in hierarchies if name != geography])
+    return Facts(
+        refused=refused_areas(catalogue, areas, atoms),
+        most_precision=min(most, 1e9),
+        variance=variance,
+        errors=errors,
+    )
 
 
 # ---- opening ------------------------------------------------------------------------------------------------
@@ -378,7 +389,7 @@ def open_dataset(folder: str | Path, *, signed_by: str | Path | None = None, che
     catalogue = catalogue_of(json.loads((path / "catalogue.json").read_bytes()))
     facts = msgspec.json.decode((path / "facts.json").read_bytes(), type=Facts)
     columns = open_columns(path / COLUMNS, check)  # type: ignore[arg-type]
-    hierarchies = {name: hierarchy_of(columns.manifest.codes[name].hierarchy) for name in catalogue.variables}
+    hierarchies = {name: columns.hierarchy(name) for name in catalogue.variables}
     data = Microdata(path / COLUMNS, engine="columns", **_roles(columns.manifest))
     return Dataset(path, catalogue, facts, manifest, hierarchies, data)
 

@@ -47,7 +47,17 @@ def dataset_page(dataset: Dataset) -> dict[str, Any]:
             "cells_per_day": policy.budget_cells,
         },
         "protection": dataset.method.kind,
+        "weighted": dataset.data.weight is not None,
+        "errors": _errors(dataset),
     }
+
+
+def _errors(dataset: Dataset) -> dict[str, Any] | None:
+    """How anybody works out the relative standard error of a published count, and from which percent it has marks."""
+    curve, part = dataset.facts.errors, dataset.catalogue.quality
+    if curve is None or part is None:
+        return None
+    return {"relative variance": "a + b / count", "a": curve.a, "b": curve.b, "marks": part.marks}
 
 
 def variable_page(dataset: Dataset, name: str) -> dict[str, Any]:

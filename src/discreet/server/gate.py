@@ -11,7 +11,7 @@ from discreet.server.question import Question, QuestionBody, QuestionRefusal, Se
 if TYPE_CHECKING:
     from discreet.server.dataset import Dataset
 
-MEASURES = ("sum", "mean", "percent")
+MEASURES = ("sum", "mean", "percent", "rse")
 
 
 def admitted(dataset: Dataset, body: QuestionBody) -> tuple[Question, Selection]:
@@ -108,6 +108,12 @@ def _check_value(dataset: Dataset, body: QuestionBody) -> None:
         raise QuestionRefusal("unknown-measure", unknown_name("measure", body.measure[:80], MEASURES), status=400)
     if body.measure == "mean" and body.value is None:
         raise QuestionRefusal("no-value", "A mean needs a value.", hint="Name the value.", status=400)
+    if body.measure == "rse" and (body.value is not None or dataset.facts.errors is None):
+        raise QuestionRefusal(
+            "no-errors",
+            "Standard errors of values are not known." if body.value else "This data set has no standard errors.",
+            hint="Ask for counts." if body.value else "They need replicate weights, or the clusters of a design.",
+        )
 
 
 def _check_combination(dataset: Dataset, question: Question) -> None:

@@ -1,4 +1,4 @@
-"""Means and percentages: of published cells only, so that nothing is closer to the truth than those."""
+"""Means, percentages and standard errors: of published cells only, so that nothing is closer to the truth."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 
 from discreet.model.arrays import Ints
 from discreet.model.public import PublicTable
+from discreet.server.quality import ErrorCurve
 from discreet.server.question import QuestionRefusal
 
 DIGITS = 2
 """Decimals of a mean beyond those of its sum."""
+ERROR_DIGITS = 1
+"""Decimals of a standard error in percent."""
 
 
 def means_of(total: PublicTable, count: PublicTable) -> PublicTable:
@@ -71,6 +74,23 @@ def percentages_of(table: PublicTable, whole: int) -> PublicTable:
         name=f"percent_{table.name}",
         value=np.array(value, np.int64),
         decimals=DIGITS,
+        lower=None,
+        upper=None,
+        coverage=None,
+    )
+
+
+def errors_of(table: PublicTable, curve: ErrorCurve) -> PublicTable:
+    """Relative standard errors, in percent, of the published counts of a table; a count of zero has none."""
+    percent = curve.percent(table.value / 10.0**table.decimals)
+    there = np.isfinite(percent) & table.shown
+    return replace(
+        table,
+        name=f"rse_{table.name}",
+        value=np.where(there, np.floor(np.nan_to_num(percent) * 10**ERROR_DIGITS + 0.5), 0).astype(np.int64),
+        decimals=ERROR_DIGITS,
+        shown=there,
+        empty=~there,
         lower=None,
         upper=None,
         coverage=None,

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from discreet.server.encoding import ENCODINGS
+from discreet.server.gate import MEASURES
 from discreet.server.plots import FORMATS as PLOT_FORMATS
 from discreet.server.plots import PlotBody
 from discreet.server.problems import MEDIA_TYPE
@@ -101,7 +102,7 @@ def _of_data_sets(question: dict[str, Any]) -> dict[str, Any]:
         _query("universe", "Who is counted."),
         _query("area", "Only this area."),
         _query("value", "What is summed; persons are counted where left out."),
-        _query("measure", "sum, mean or percent.", type="string", enum=["sum", "mean", "percent"]),
+        _query("measure", "sum, mean, percent or rse.", type="string", enum=list(MEASURES)),
         _query("totals", "Whether totals are shown.", type="string", enum=["yes", "no"]),
         format_query,
     ]

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -66,13 +67,13 @@ class Question:
     variables: tuple[tuple[str, int], ...]
     value: str | None = None
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The question as text, the same for all ways of asking it."""
         plain = [self.dataset, self.edition, self.universe, self.area, self.variables, self.value]
         return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """What stands for the question in logs and accounts."""
         return hashlib.sha256(b"discreet question 1\0" + self.canonical.encode()).hexdigest()
@@ -95,6 +96,11 @@ class Selection:
     groups: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     totals: bool = True
     measure: str = "sum"
+
+    @cached_property
+    def words(self) -> str:
+        """All of it, as text."""
+        return repr(self)
 
 
 def decode_question(raw: bytes) -> QuestionBody:

@@ -104,11 +104,15 @@ class SdmxStructure:
     @property
     def statuses(self) -> str:
         """Identifier of the code list of statuses."""
-        return f"CL_{self.dataset.name}@{STATUS}"
+        return self._code_list(STATUS)
 
     def code_list(self, dimension: SdmxDimension) -> str:
         """Identifier of the code list of a dimension."""
-        return f"CL_{self.dataset.name}@{dimension.id}"
+        return self._code_list(dimension.id)
+
+    def _code_list(self, id: str) -> str:
+        """With the length of the first name, so that no two pairs of names make the same."""
+        return f"CL{len(self.dataset.name)}_{self.dataset.name}_{id}"
 
     @cached_property
     def dimensions(self) -> tuple[SdmxDimension, ...]:

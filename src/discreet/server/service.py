@@ -6,11 +6,13 @@ import asyncio
 import hashlib
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from discreet.errors import DiscreetError, unknown_name
 from discreet.files.published import Heading
@@ -23,7 +25,7 @@ from discreet.server.denied import Denied
 from discreet.server.encoding import Encoding, encoding_named
 from discreet.server.gate import admitted, estimated_cells
 from discreet.server.identity import Identity
-from discreet.server.means import means_of, percentages_of
+from discreet.server.means import errors_of, means_of, percentages_of
 from discreet.server.problems import problem_of
 from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection
 from discreet.server.roles import allowed
@@ -33,6 +35,10 @@ from discreet.trust.log.entries import AnswerGiven, LogEntry, QuestionRefused
 T = TypeVar("T")
 KEPT_BYTES = 256 * 2**20
 """Encoded answers that a worker keeps."""
+LAST = 2**62
+"""The size of what waits for all others."""
+KEPT_WORDS = 2_048
+"""Bytes of a question up to which it is kept what the gate made of it."""
 
 
 class Log(Protocol):
@@ -93,16 +99,25 @@ class Workplace:
             raise Denied(
                 "busy", "Too many questions are waiting.", hint="Ask again in a moment.", status=503, retry_after=2
             )
-        if self._queue is None:
-            self._queue = asyncio.PriorityQueue()
-            self._task = asyncio.get_running_loop().create_task(self._work(self._queue))
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting[line] += 1
         try:
-            self._queue.put_nowait((size, next(self._number), (work, done)))
-            return await done
+            return await self._line_up(size, work)
         finally:
             self._waiting[line] -= 1
+
+    def later(self, works: Iterable[Callable[[], object]]) -> None:
+        """Do things when nobody waits, one after the other."""
+        for work in works:
+            self._line_up(LAST, work)
+
+    def _line_up(self, size: int, work: Callable[[], T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        if self._queue is None:
+            self._queue = asyncio.PriorityQueue()
+            self._task = loop.create_task(self._work(self._queue))
+        done: asyncio.Future[T] = loop.create_future()
+        self._queue.put_nowait((size, next(self._number), (work, done)))
+        return done
 
     async def _work(self, queue: asyncio.PriorityQueue[tuple[int, int, Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -157,7 +172,12 @@ class Service:
     withdrawn: Mapping[tuple[str, str], str] = field(default_factory=dict)
     workplace: Workplace = field(default_factory=Workplace)
     answers: Answers = field(default_factory=Answers)
+    later: Sequence[Callable[[], object]] = ()
+    """What is done once nobody waits after the start; answers do not depend on it."""
     _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
+    _admitted: OrderedDict[tuple[str, str, str, bytes], tuple[Question, Selection]] = field(
+        default_factory=OrderedDict, repr=False
+    )
     _bytes: int = 0
 
     def dataset(self, name: str, edition: str) -> Dataset:
@@ -168,6 +188,8 @@ class Service:
         QuestionRefusal
             When there is none, or it was withdrawn (410).
         """
+        if (name, edition) in self.datasets and (name, edition) not in self.withdrawn:
+            return self.datasets[name, edition]
         editions = sorted((e for n, e in self.datasets if n == name), key=in_order)
         if not editions and not any(n == name for n, _ in self.withdrawn):
             known = sorted({n for n, _ in self.datasets})
@@ -205,7 +227,7 @@ class Service:
             allowed(who, "table.ask").required()
             dataset = self.dataset(*place)
             encoding = format if isinstance(format, Encoding) else encoding_named(format)
-            question, selection = admitted(dataset, body)
+            question, selection = self._through_the_gate(who, dataset, body)
             reply = await self._replied(who, dataset, question, selection, encoding)
         except Exception as error:
             await self._log_refusal(who, place, question, error, request)
@@ -223,6 +245,18 @@ class Service:
         await self.log.append(entry)
         return reply
 
+    def _through_the_gate(self, who: Identity, dataset: Dataset, body: QuestionBody) -> tuple[Question, Selection]:
+        """What the gate makes of a question: always the same, and so kept like answers, per project."""
+        words = (who.holder, dataset.name, dataset.edition, msgspec.json.encode(body))
+        found = self._admitted.get(words)
+        if found is None:
+            found = admitted(dataset, body)
+            if len(words[3]) <= KEPT_WORDS:
+                self._admitted[words] = found
+            while len(self._admitted) > self.answers.most:
+                self._admitted.popitem(last=False)
+        return found
+
     async def log_denied(self, error: Denied, request: str, serial: str | None = None) -> None:
         """Log that a proof of identity, or a signature, did not hold."""
         await self.log.append(QuestionRefused(action="table.ask", rule=error.kind, request=request, serial=serial))
@@ -231,7 +265,7 @@ class Service:
         self, who: Identity, dataset: Dataset, question: Question, selection: Selection, encoding: Encoding
     ) -> Reply:
         """The bytes of an answer; what this project had before, it gets again without work."""
-        kept_as = (who.holder, question.digest, repr(selection), encoding.media_type)
+        kept_as = (who.holder, question.digest, selection.words, encoding.media_type)
         found = self._encoded.get(kept_as)
         if found is not None:
             self._encoded.move_to_end(kept_as)
@@ -258,6 +292,8 @@ class Service:
         if selection.measure == "percent":
             totals = [str(dataset.hierarchies[name].total) for name in answer.table.variables]
             return percentages_of(found, value_at(answer.table, totals))
+        if selection.measure == "rse" and dataset.facts.errors is not None:
+            return errors_of(found, dataset.facts.errors)
         if selection.measure == "mean":
             counts = replace(question, value=None)
             found = means_of(found, shown(dataset, self._answer(who, dataset, counts, size), selection))

@@ -24,7 +24,7 @@ from discreet.server.store.store import Store
 from discreet.server.worker import SOCKET, answering_key, opened_datasets
 from discreet.trust.log.process import LoggerProcess, start_logger
 
-START_WITHIN = 120.0
+START_WITHIN = 300.0
 """Seconds that a worker may take to open its data sets and compile."""
 STOP_WITHIN = 30.0
 LOOK_EVERY = 0.2
@@ -273,8 +273,16 @@ def _await_ready(worker: subprocess.Popen[bytes]) -> None:
     heard = b""
     while b"ready\n" not in heard:
         left = end - time.monotonic()
-        if left <= 0 or worker.poll() is not None:
-            raise OutputError("A worker did not start.", hint="Its own message on standard error says why.")
+        if worker.poll() is not None:
+            raise OutputError(
+                f"A worker did not start: it ended with code {worker.returncode}.",
+                hint="Its own message on standard error says why.",
+            )
+        if left <= 0:
+            raise OutputError(
+                f"A worker was not ready after {START_WITHIN:.0f} seconds.",
+                hint="Is the machine busy with something else, or the disk of the data set slow?",
+            )
         if select.select([worker.stdout], [], [], min(left, 0.5))[0]:
             part = os.read(worker.stdout.fileno(), 1024)
             heard += part

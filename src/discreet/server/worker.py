@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import atexit
-import json
 import logging
 import os
 import resource
@@ -16,12 +15,16 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
 
+import msgspec
 from starlette.requests import Request
 
+from discreet.engine.column_cubes import cube_variables
 from discreet.engine.columns import ENGINE as COLUMNS
 from discreet.errors import DiscreetError
 from discreet.files.published import Heading
@@ -41,6 +44,7 @@ from discreet.server.pages.frame import PageFrame
 from discreet.server.pages.site import page_routes
 from discreet.server.passkeys import Passkeys
 from discreet.server.plots import PlotAddresses
+from discreet.server.purses import Purses
 from discreet.server.question import Question, Selection
 from discreet.server.retrieval import retrieval_routes
 from discreet.server.service import Service, Workplace, in_order
@@ -66,9 +70,11 @@ class LinesOfJson(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
-        plain = {"time": self.formatTime(record), "level": record.levelname.lower(), "text": record.getMessage()}
-        more = {name: getattr(record, name) for name in self.FIELDS if hasattr(record, name)}
-        return json.dumps({**plain, **more}, ensure_ascii=True)
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        plain = {"time": when, "level": record.levelname.lower(), "text": record.getMessage()}
+        known = record.__dict__
+        more = {name: known[name] for name in self.FIELDS if name in known}
+        return msgspec.json.encode({**plain, **more}).decode()
 
 
 class LinesTogether(logging.Handler):
@@ -149,6 +155,19 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
     )
 
 
+def cubes_to_make(dataset: Dataset) -> list[Callable[[], bool]]:
+    """Each counts a large data set by variables that many tables are by: those are sums of fewer cells from then on."""
+    sizes = {name: levels[-1].finest for name, levels in dataset.levels.items() if name != dataset.geography}
+    if not sizes or dataset.data.weight is not None:  # a cube counts records
+        return []
+    data, spec = dataset.asked(Question(dataset.name, dataset.edition, EVERYBODY, None, ((min(sizes), 1),)))
+    opened, policy = COLUMNS.opened(data, [spec], None), dataset.policy
+    return [
+        partial(opened.make_cube, names)
+        for names in cube_variables(sizes, policy.most_variables, policy.most_cells, len(opened))
+    ]
+
+
 def refusing(context: CheckedContext | None) -> Callable[[Request], None]:
     """Refuses requests of connections whose certificate no longer counts: by the lists in memory, at every request."""
 
@@ -177,8 +196,8 @@ def asking(
     async def ask(request: Request) -> Identity:
         refuse(request)
         data = request_data(request)
-        if data.peer is None and "cookie" not in data.headers:
-            return find(data)  # the public: nothing is looked up
+        if "cookie" not in data.headers and (data.peer is None or store.in_file):
+            return find(data)  # nothing is looked up, or one row of a file: sooner done than handed to a thread
         return await asyncio.to_thread(find, data)
 
     return ask
@@ -209,11 +228,12 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
     service = Service(
         datasets,
         store.account,
-        store.budgets,
+        Purses(store.budgets),
         client,
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
+        later=[work for dataset in datasets.values() for work in cubes_to_make(dataset)],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
     title = "discreet" if config.sign_in is None else config.sign_in.title

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,11 +126,7 @@ class TrustedAuthorities:
         above = self.authorities.get(issuer)
         if above is None:
             return WhyRefused.UNKNOWN_AUTHORITY
-        chain = [
-            (issuer, serial, *valid),
-            (above.issuer.rfc4514_string(), above.serial_number, above.not_valid_before_utc, above.not_valid_after_utc),
-        ]
-        for name, number, begin, end in chain:
+        for name, number, begin, end in ((issuer, serial, *valid), _as_link(above)):
             if now < begin or now > end:
                 return WhyRefused.EXPIRED if now > end else WhyRefused.NOT_YET_VALID
             known = self.lists.get(name)
@@ -140,6 +137,13 @@ class TrustedAuthorities:
             if number in known.reasons:
                 return WhyRefused.SUSPENDED if known.reasons[number] == HOLD else WhyRefused.REVOKED
         return None
+
+
+@lru_cache(maxsize=MOST_AUTHORITIES)
+def _as_link(authority: x509.Certificate) -> tuple[str, int, datetime, datetime]:
+    """Who issued an authority, its serial number, and from when to when it is valid."""
+    begin, end = authority.not_valid_before_utc, authority.not_valid_after_utc
+    return authority.issuer.rfc4514_string(), authority.serial_number, begin, end
 
 
 def _places(authorities: Path, crls: Path | None) -> tuple[Path, Path | None]:

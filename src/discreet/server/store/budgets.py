@@ -50,6 +50,10 @@ class Budgets(StorePart):
                 retry_after=left,
             )
 
+    def day(self) -> str:
+        """The day that counts now."""
+        return self._day()[0]
+
     def used(self, holder: str) -> int:
         """Cells that a holder asked for today."""
         asked = select(T.c.cells).where(T.c.holder == holder, T.c.day == self._day()[0])

@@ -12,7 +12,7 @@ from discreet.errors import InputError, ParameterError
 from discreet.server.denied import Denied
 from discreet.server.roles import Role, refuse_incompatible, role_named
 from discreet.server.store.approvals import used_in
-from discreet.server.store.database import new_id, read, written
+from discreet.server.store.database import new_id, read, rows_of, written
 from discreet.server.store.failures import StoreConflict
 from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import CERTIFICATE, OUTSIDE_IDENTITY, PRINCIPAL, ROLE_OF, SESSION
@@ -235,15 +235,11 @@ class People(StorePart):
 
     def certificate(self, serial: str) -> tuple[CertificateRow, Person] | None:
         """A certificate and whose it is, by its serial number; ``None`` where nobody entered it."""
-
-        def work(connection: Connection) -> tuple[CertificateRow, Person] | None:
-            found = connection.execute(HOLDER, {"wanted": serial}).all()
-            if not found:
-                return None
-            roles = frozenset(role_named(row[-1]) for row in found if row[-1] is not None)
-            return CertificateRow(*found[0][:7]), Person(*(*found[0][7:11], roles))
-
-        return read(self.engine, work)
+        found = rows_of(self.engine, HOLDER, {"wanted": serial})
+        if not found:
+            return None
+        roles = frozenset(role_named(row[-1]) for row in found if row[-1] is not None)
+        return CertificateRow(*found[0][:7]), Person(*(*found[0][7:11], roles))
 
     def suspend_certificate(self, serial: str) -> None:
         """Suspend a certificate at once, on open connections too; its sessions end."""

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from discreet.errors import ParameterError
 from discreet.server.account import MarginReading, check_room
-from discreet.server.store.database import insert_into, read, written
+from discreet.server.store.database import insert_into, read, rows_of, written
 from discreet.server.store.editions import COLUMNS, EditionRow, edition_in, refuse_closed, unregistered
 from discreet.server.store.part import StorePart
 from discreet.server.store.tables import CHARGED_TABLE, DATASET_EDITION, REFINEMENT
@@ -50,15 +50,11 @@ class Refinements(StorePart):
         Denied
             When the edition does not answer any more.
         """
-
-        def work(connection: Connection) -> bool:
-            found = connection.execute(HAS, {"dataset": dataset, "edition": edition, "table": table}).first()
-            if found is None:
-                raise unregistered()
-            refuse_closed(EditionRow(*found[:6]))
-            return found[6] is not None
-
-        return read(self.engine, work)
+        found = rows_of(self.engine, HAS, {"dataset": dataset, "edition": edition, "table": table})
+        if not found:
+            raise unregistered()
+        refuse_closed(EditionRow(*found[0][:6]))
+        return found[0][6] is not None
 
     def charge(
         self, dataset: str, edition: str, table: str, readings: Sequence[MarginReading], room: Mapping[str, float]

@@ -87,6 +87,11 @@ class Store:
 
         return Refinements(self.engine, self.clock)
 
+    @property
+    def in_file(self) -> bool:
+        """Whether it is a file of this machine: nobody waits for what is read from it."""
+        return self.engine.dialect.name == "sqlite"
+
     def ready(self) -> None:
         """See that the database answers.
 
