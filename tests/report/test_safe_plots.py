@@ -17,7 +17,7 @@ import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.keys import Key
 from discreet.report.safe_plots.curves import bin_counts, bin_edges, kernel_sums, nearest
-from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothing
+from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothed
 from discreet.report.safe_plots.publishing import cost, publish
 from discreet.report.safe_plots.request import PlotRequest, plot_request
 from discreet.report.safe_plots.summaries import mass_classes, protected_quantiles
@@ -206,7 +206,7 @@ def test_values_outside_the_limits_are_in_the_outer_bins():
 
 
 def test_smoothing_five_times_has_the_weights_of_the_paper():
-    smoother = smoothing(201, 5)
+    smoother = smoothed(np.eye(201), 5)
     assert (smoother[100, 95:106] * 243).round(9).tolist() == [1, 5, 15, 30, 45, 51, 45, 30, 15, 5, 1]
     assert math.sqrt((smoother[100] ** 2).sum()) == pytest.approx(0.3894, abs=5e-5)
     assert np.allclose(smoother.sum(axis=1), 1)
@@ -216,7 +216,7 @@ def test_noise_has_the_deviation_that_is_printed():
     values = np.random.default_rng(0).normal(0, 1, (200, 1))
     request, curve = plot_request("histogram", "x", (-3, 3), width=0.64), line(0.4, -3, 3, 31)
     truth = bin_counts(values[:, 0], None, bin_edges((-3.0, 3.0), 0.64))
-    smooth_truth = smoothing(31, 5) @ sums(curve, values)
+    smooth_truth = smoothed(sums(curve, values), 5)
     errors, smooth = [], []
     for seed in range(1000):
         key = Key.from_seed(seed)
@@ -228,7 +228,7 @@ def test_noise_has_the_deviation_that_is_printed():
     noise = kernels_influence(curve, (0.4,)).noise
     assert np.std(np.array(smooth)[:, 8:-8]) / noise == pytest.approx(0.3894, rel=0.03)
     assert np.std(np.array(smooth)[:, 0]) / noise == pytest.approx(
-        math.sqrt((smoothing(31, 5)[0] ** 2).sum()), rel=0.08
+        math.sqrt((smoothed(np.eye(31), 5)[0] ** 2).sum()), rel=0.08
     )
 
 

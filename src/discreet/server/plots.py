@@ -21,7 +21,7 @@ from discreet.report.safe_plots.publishing import publish
 from discreet.report.safe_plots.request import PROTECTED, PlotRequest, plot_request
 from discreet.report.safe_plots.result import SafePlot
 from discreet.server.bodies import json_body
-from discreet.server.catalogue import EVERYBODY
+from discreet.server.catalogue import EVERYBODY, PolicyPart
 from discreet.server.dataset import Dataset
 from discreet.server.denied import Denied
 from discreet.server.identity import Identity
@@ -35,6 +35,10 @@ from discreet.trust.log.entries import AnswerGiven, QuestionRefused
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 SIZE = 1_000_000
 """A plot stands in line like a table of so many cells."""
+
+
+PROJECTS_WORTH = 4
+"""Accounts of one project that all projects have together, where the owner does not say."""
 
 
 class PlotBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -74,8 +78,15 @@ class ProjectAccount:
 
     def charge(self, request: str, mu_squared: float) -> float:
         """Charge a request; what is left."""
-        most = self.dataset.policy.plot_account
-        return self.store.plots.charge(self.project, self.dataset.name, self.dataset.edition, request, mu_squared, most)
+        name, edition, policy = self.dataset.name, self.dataset.edition, self.dataset.policy
+        most, of_all = policy.plot_account, plots_of_all(policy)
+        return self.store.plots.charge(self.project, name, edition, request, mu_squared, most, of_all)
+
+
+def plots_of_all(policy: PolicyPart) -> float:
+    """The most that all projects together may be told by plots."""
+    given = policy.plot_account_of_all
+    return PROJECTS_WORTH * policy.plot_account if given is None else given
 
 
 class PlotAddresses:
