@@ -62,8 +62,9 @@ class PlotBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class DrawnPlot(NamedTuple):
-    """A plot as it is sent."""
+    """A plot, and as it is sent."""
 
+    plot: SafePlot
     content: bytes
     media_type: str
 
@@ -89,8 +90,8 @@ def plots_of_all(policy: PolicyPart) -> float:
     return PROJECTS_WORTH * policy.plot_account if given is None else given
 
 
-class PlotAddresses:
-    """What answers ``/v1/datasets/{name}/{edition}/plot``.
+class PlotDesk:
+    """Where plots are asked for, by programs and by people.
 
     Parameters
     ----------
@@ -98,31 +99,37 @@ class PlotAddresses:
         Data sets, key, log, and the line before the one thread that computes.
     store
         Projects and their accounts.
-    who_asks
-        Who sent a request.
     """
 
-    def __init__(self, service: Service, store: Store, who_asks: Callable[[Request], Awaitable[Identity]]) -> None:
-        self.service, self.store, self.who_asks = service, store, who_asks
+    def __init__(self, service: Service, store: Store) -> None:
+        self.service, self.store = service, store
 
-    def routes(self, guarded: Callable[[Any], Any]) -> list[Route]:
-        """Addresses and what answers them; ``guarded`` is what goes for all requests."""
-        return [Route("/v1/datasets/{name}/{edition}/plot", guarded(self.plot), methods=["POST"])]
+    async def drawn(
+        self, who: Identity, place: tuple[str, str], body: Callable[[], Awaitable[PlotBody]], number: str
+    ) -> DrawnPlot:
+        """A safe plot. It is in the log before it leaves, and so is that it was refused.
 
-    async def plot(self, request: Request, number: str) -> Response:
-        """A safe plot. It is in the log before it leaves, and so is that it was refused."""
-        who = await self.who_asks(request)
-        place = (request.path_params["name"], request.path_params["edition"])
+        Parameters
+        ----------
+        who
+            Who asks.
+        place
+            Name and edition of the data set.
+        body
+            Reads what is asked for, once it is known that they may ask at all.
+        number
+            The number of the request, for the log.
+        """
         dataset: Dataset | None = None
         try:
             allowed(who, "plot.ask", Subject(belongs_to=_self(who))).required()
             dataset = self.service.dataset(*place)
-            body = await json_body(request, PlotBody)
-            await asyncio.to_thread(self._granted, who, dataset, body)
-            wanted = wanted_plot(dataset, body)
+            asked = await body()
+            await asyncio.to_thread(self._granted, who, dataset, asked)
+            wanted = wanted_plot(dataset, asked)
             if self.service.key is None:
                 raise QuestionRefusal("no-plots", "This server has no key for plots.", hint="Ask for tables.")
-            found = await self.service.workplace.run(SIZE, lambda: self._drawn(dataset, body, wanted))
+            found = await self.service.workplace.run(SIZE, lambda: self._drawn(dataset, asked, wanted))
         except Exception as error:
             await self._refused(who, dataset, error, number)
             raise
@@ -131,12 +138,12 @@ class PlotAddresses:
             action="plot.ask",
             dataset=dataset.name,
             edition=dataset.edition,
-            question=hashlib.sha256(f"{body.universe}\n{wanted.canonical}".encode()).hexdigest(),
+            question=hashlib.sha256(f"{asked.universe}\n{wanted.canonical}".encode()).hexdigest(),
             answer=hashlib.sha256(found.content).hexdigest(),
             method="safe_plot",
         )
         await self.service.log.append(entry)
-        return Response(found.content, media_type=found.media_type)
+        return found
 
     def _granted(self, who: Identity, dataset: Dataset, body: PlotBody) -> None:
         """Refuse who is no member, projects that are over, and variables that they were not granted."""
@@ -169,7 +176,7 @@ class PlotAddresses:
             )
         except ProtectionError as error:
             raise QuestionRefusal("not-drawn", error.message, hint=error.hint) from None
-        return _encoded(plot, body.format)
+        return DrawnPlot(plot, encoded_plot(plot, body.format), FORMATS[body.format])
 
     async def _refused(self, who: Identity, dataset: Dataset | None, error: Exception, number: str) -> None:
         kind = error.kind if isinstance(error, Denied) else problem_of(error).kind
@@ -179,6 +186,32 @@ class PlotAddresses:
             **log_fields(who, number), action="plot.ask", rule=rule, dataset=known[0], edition=known[1]
         )
         await self.service.log.append(entry)
+
+
+class PlotAddresses:
+    """What answers ``/v1/datasets/{name}/{edition}/plot``.
+
+    Parameters
+    ----------
+    desk
+        Where plots are asked for.
+    who_asks
+        Who sent a request.
+    """
+
+    def __init__(self, desk: PlotDesk, who_asks: Callable[[Request], Awaitable[Identity]]) -> None:
+        self.desk, self.who_asks = desk, who_asks
+
+    def routes(self, guarded: Callable[[Any], Any]) -> list[Route]:
+        """Addresses and what answers them; ``guarded`` is what goes for all requests."""
+        return [Route("/v1/datasets/{name}/{edition}/plot", guarded(self.plot), methods=["POST"])]
+
+    async def plot(self, request: Request, number: str) -> Response:
+        """A safe plot."""
+        who = await self.who_asks(request)
+        place = (request.path_params["name"], request.path_params["edition"])
+        found = await self.desk.drawn(who, place, lambda: json_body(request, PlotBody), number)
+        return Response(found.content, media_type=found.media_type)
 
 
 def wanted_plot(dataset: Dataset, body: PlotBody) -> PlotRequest:
@@ -233,14 +266,13 @@ def wanted_plot(dataset: Dataset, body: PlotBody) -> PlotRequest:
         raise QuestionRefusal("bad-plot", error.message, hint=error.hint, status=400) from None
 
 
-def _encoded(plot: SafePlot, format: str) -> DrawnPlot:
+def encoded_plot(plot: SafePlot, format: str) -> bytes:
+    """A plot in one of :data:`FORMATS`."""
     if format == "csv":
-        content = plot.to_csv().encode()
-    elif format == "svg":
-        content = "".join(plot.image()).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).encode()
-    else:
-        content = msgspec.json.encode(plot.to_dict())
-    return DrawnPlot(content, FORMATS[format])
+        return plot.to_csv().encode()
+    if format == "svg":
+        return "".join(plot.image()).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).encode()
+    return msgspec.json.encode(plot.to_dict())
 
 
 def _self(who: Identity) -> frozenset[int]:

@@ -15,8 +15,8 @@ from discreet.server.plots import PlotBody, wanted_plot
 from discreet.server.question import QuestionRefusal
 from discreet.server.roles import Role
 from discreet.server.store.store import Store
-from tests.server.census import PUBLIC, made
-from tests.server.extracts.conftest import PLOTS, House
+from tests.server.census import PLOTS, PUBLIC, made
+from tests.server.extracts.conftest import House
 
 PLOT = "/v1/datasets/census/latest/plot"
 

@@ -105,7 +105,7 @@ def records_mark(values: Floats, weights: Floats | None) -> bytes:
         ordered = [column[order] for column in columns]
     digest = hashlib.sha256(f"{len(values)} records".encode())
     for column in ordered:
-        digest.update(memoryview(np.ascontiguousarray(column)))
+        digest.update(column.tobytes())
     return digest.digest()
 
 
