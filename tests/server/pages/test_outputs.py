@@ -123,6 +123,30 @@ def test_formulas_of_a_workbook_are_found() -> None:
     assert "formulas" in findings(sink.getvalue(), OutputReading(variables=["region"]), name="t.xlsx").against[0]
 
 
+ENTITIES = b"".join(b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 40) for k in range(7))
+
+
+@pytest.mark.parametrize(
+    "declared", [b'<!ENTITY a "xxxxxxxxxx">' + ENTITIES, b'<!ENTITY h SYSTEM "file:///etc/passwd">']
+)
+def test_a_workbook_with_entities_is_not_read(declared: bytes) -> None:
+    """Neither does a small file grow to gigabytes, nor does it bring files of the server along."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book, sink = openpyxl.Workbook(), io.BytesIO()
+    for line in (["region", "value"], ["Total", 9], ["N", 4]):
+        book.active.append(line)
+    book.save(sink)
+    with zipfile.ZipFile(sink) as plain:
+        parts = {name: plain.read(name) for name in plain.namelist()}
+    sheet = parts["xl/worksheets/sheet1.xml"].partition(b"?>")[2] or parts["xl/worksheets/sheet1.xml"]
+    start = b'<?xml version="1.0"?><!DOCTYPE x [' + declared + b"]>"
+    parts["xl/worksheets/sheet1.xml"] = start + sheet.replace(b"<v>4</v>", b"<v>&h;</v>")
+    found = findings(workbook(parts), OutputReading(variables=["region"]), name="t.xlsx")
+    assert not found.checked
+    assert "could not be checked" in found.against[0]
+    assert "root:" not in str(found)
+
+
 def test_a_drawing_with_scripts_is_found() -> None:
     assert findings(b"<svg onload='x()'/>", name="f.svg", kind="figure").against
     assert not findings(b"<svg><path d='M0,0'/></svg>", name="f.svg", kind="figure").against
@@ -382,6 +406,14 @@ def test_only_members_of_active_projects_hand_in(office: Office, projects: dict[
     assert hand_in(office, projects[project], "Ben").status_code == 403
     if project == "Old":
         assert hand_in(office, projects[project]).status_code == 403
+
+
+def test_a_project_that_expired_hands_nothing_in(office: Office) -> None:
+    number = office.store.projects.request("Expired", office.numbers["Ada"], licence="1", expires=int(time()) - 5)
+    office.store.projects.set_state(number, "active")
+    reply = hand_in(office, number)
+    assert reply.status_code == 403
+    assert "not active" in reply.text
 
 
 def test_an_output_that_differs_a_little_from_a_released_one_says_so(office: Office, projects: dict[str, int]) -> None:

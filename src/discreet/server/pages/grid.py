@@ -17,7 +17,8 @@ from discreet.server.question import QuestionRefusal
 
 MOST_COLUMNS = 120
 CELLS = 3_000
-"""Cells on one page."""
+CELLS_BESIDE = 1_000
+"""Cells on one page, and beside a drawing."""
 MOST_GRID = 4_000_000
 MOST_BARS, MOST_COLOURS = 40, 8
 """Rows and columns that a chart can tell apart."""
@@ -162,7 +163,8 @@ class _Laid:
                 hint="Move a variable from columns to rows or layers, or download the table.",
             )
         kept = self._kept()
-        per_page = max(20, CELLS // len(self.columns.codes))
+        cells = CELLS if self.layout.view == "table" else CELLS_BESIDE
+        per_page = max(20, cells // len(self.columns.codes))
         pages = max(1, -(-len(kept) // per_page))
         page = min(self.layout.page, pages)
         some = kept[(page - 1) * per_page : page * per_page]

@@ -12,7 +12,7 @@ from discreet.model.arrays import Floats, Ints
 
 RADIUS = 20.0
 CLASSES = 5
-MOST_AREAS = 2_000
+MOST_AREAS = 1_400
 """Areas of one map: more could not be told apart, and would weigh too much."""
 
 
