@@ -86,11 +86,16 @@ def choices_of(dataset: Dataset, layout: TableLayout, base: str) -> Choices:
     )
     known = [(EVERYBODY, "Everybody"), *((part.name, part.label or part.name) for part in dataset.catalogue.universes)]
     values = [
-        ("", "Number of records"),
+        ("", counted_words(dataset)),
         *((name, part.label or name) for name, part in dataset.catalogue.values.items()),
     ]
     layers = tuple(_layer(dataset, layout, item) for item in layout.layers if name_of(item) in dataset.levels)
     return Choices(found, zones, layers, tuple(known), tuple(values))
+
+
+def counted_words(dataset: Dataset) -> str:
+    """What a table without a value counts."""
+    return "Number of records" if dataset.data.weight is None else "Number, by weight"
 
 
 def _has(dataset: Dataset, variable: VariableChoice, wanted: str) -> bool:

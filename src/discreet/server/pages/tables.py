@@ -16,7 +16,7 @@ from discreet.server.dataset import Dataset
 from discreet.server.description import ALTERED, variable_page
 from discreet.server.gate import admitted, estimated_cells
 from discreet.server.pages.calls import calls_of
-from discreet.server.pages.choices import choices_of
+from discreet.server.pages.choices import choices_of, counted_words
 from discreet.server.pages.frame import PageFrame, Visit, see_other
 from discreet.server.pages.grid import grid_of
 from discreet.server.pages.hexagons import hexagon_map
@@ -232,7 +232,7 @@ def table_words(dataset: Dataset, layout: TableLayout) -> str:
     catalogue = dataset.catalogue
     value = catalogue.values.get(layout.value)
     if value is None:
-        found = "Number of records"
+        found = counted_words(dataset)
     else:
         words = value.label or layout.value
         found = f"Mean of {words}" if layout.measure == "mean" else words
