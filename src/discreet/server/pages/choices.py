@@ -95,7 +95,7 @@ def choices_of(dataset: Dataset, layout: TableLayout, base: str) -> Choices:
 
 def counted_words(dataset: Dataset) -> str:
     """What a table without a value counts."""
-    return "Number of records" if dataset.data.weight is None else "Number, by weight"
+    return "Number of records" if dataset.data.weight is None else "Weighted number"
 
 
 def _has(dataset: Dataset, variable: VariableChoice, wanted: str) -> bool:
