@@ -25,6 +25,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     microaggregation,
     noise,
     optimal,
+    pages,
     parties,
     perturbation,
     population_risk,

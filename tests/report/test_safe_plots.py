@@ -17,7 +17,7 @@ import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.keys import Key
 from discreet.report.safe_plots.curves import bin_counts, bin_edges, kernel_sums, nearest
-from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothing
+from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothed
 from discreet.report.safe_plots.publishing import cost, publish
 from discreet.report.safe_plots.request import PlotRequest, plot_request
 from discreet.report.safe_plots.summaries import mass_classes, protected_quantiles
@@ -206,7 +206,7 @@ def test_values_outside_the_limits_are_in_the_outer_bins():
 
 
 def test_smoothing_five_times_has_the_weights_of_the_paper():
-    smoother = smoothing(201, 5)
+    smoother = smoothed(np.eye(201), 5)
     assert (smoother[100, 95:106] * 243).round(9).tolist() == [1, 5, 15, 30, 45, 51, 45, 30, 15, 5, 1]
     assert math.sqrt((smoother[100] ** 2).sum()) == pytest.approx(0.3894, abs=5e-5)
     assert np.allclose(smoother.sum(axis=1), 1)
@@ -216,7 +216,7 @@ def test_noise_has_the_deviation_that_is_printed():
     values = np.random.default_rng(0).normal(0, 1, (200, 1))
     request, curve = plot_request("histogram", "x", (-3, 3), width=0.64), line(0.4, -3, 3, 31)
     truth = bin_counts(values[:, 0], None, bin_edges((-3.0, 3.0), 0.64))
-    smooth_truth = smoothing(31, 5) @ sums(curve, values)
+    smooth_truth = smoothed(sums(curve, values), 5)
     errors, smooth = [], []
     for seed in range(1000):
         key = Key.from_seed(seed)
@@ -228,7 +228,7 @@ def test_noise_has_the_deviation_that_is_printed():
     noise = kernels_influence(curve, (0.4,)).noise
     assert np.std(np.array(smooth)[:, 8:-8]) / noise == pytest.approx(0.3894, rel=0.03)
     assert np.std(np.array(smooth)[:, 0]) / noise == pytest.approx(
-        math.sqrt((smoothing(31, 5)[0] ** 2).sum()), rel=0.08
+        math.sqrt((smoothed(np.eye(31), 5)[0] ** 2).sum()), rel=0.08
     )
 
 
@@ -507,3 +507,25 @@ def test_counts_below_zero_are_zero_in_the_drawing_only():
     plot = ds.safe_plot(data, "x", limits=(0, 100), width=1, key=KEY)
     assert plot.values.min() < 0
     assert min(row["count"] for row in plot.to_rows()) < 0
+
+
+def test_the_accuracy_of_histograms_is_that_of_the_card():
+    """Efficiency of the protected histogram beside the plain one, as distance of distribution functions (item 2)."""
+    random, edges, at = np.random.default_rng(2), np.linspace(-2.88, 2.88, 10), np.linspace(-4, 4, 801)
+    request = plot_request("histogram", "x", (-2.88, 2.88), width=0.64)
+    true = np.array([(1 + math.erf(place / math.sqrt(2))) / 2 for place in at])
+
+    def distribution(counts: np.ndarray) -> np.ndarray:
+        share = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
+        return np.interp(at, edges, share, 0.0, 1.0)
+
+    apart = np.zeros((4, len(at)))
+    for seed in range(3000):
+        values = random.normal(0, 1, (100, 1))
+        shown = distribution(publish(request, values, None, Key.from_seed(seed)).values)
+        plain = distribution(bin_counts(values[:, 0], None, edges))
+        sample = np.searchsorted(np.sort(values[:, 0]), at, side="right") / 100
+        apart += [(plain - true) ** 2, (shown - true) ** 2, (plain - sample) ** 2, (shown - sample) ** 2]
+    whole = apart.sum(axis=1)
+    assert whole[0] / whole[1] == pytest.approx(0.849, abs=0.02)
+    assert whole[2] / whole[3] == pytest.approx(0.597, abs=0.03)

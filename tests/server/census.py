@@ -20,6 +20,11 @@ from discreet.server.roles import Role
 from discreet.server.sample import CATALOGUE, write_sample
 
 KEY = Key(bytes(range(32)))
+PLOTS = {
+    'unit = "EUR"': 'unit = "EUR"\nlimits = [0, 200000]\n\n[values.age]\nlimits = [0, 110]',
+    "exact_share = 0.5": "exact_share = 0.5\nplot_account = 5.0",
+}
+"""Lines of the catalogue that open plots."""
 PUBLIC = Identity(None, "", frozenset({Role.PUBLIC}), 0, "127.0.0.1")
 
 

@@ -13,7 +13,7 @@ from discreet.server.account import MemoryAccount
 from discreet.server.app import TableApp
 from discreet.server.dataset import Dataset
 from discreet.server.identity import Identity
-from discreet.server.plots import PlotAddresses
+from discreet.server.plots import PlotAddresses, PlotDesk
 from discreet.server.service import Service
 from discreet.server.store.store import Store
 from tests.server.census import KEY, PUBLIC, Budgets, KeptLog
@@ -33,7 +33,7 @@ class Running:
         async def who(_request: Any) -> Identity:
             return self.who
 
-        beside = [] if store is None else [PlotAddresses(self.service, store, who)]
+        beside = [] if store is None else [PlotAddresses(PlotDesk(self.service, store), who)]
         self.app = TableApp(self.service, who, beside=beside).application()
 
 

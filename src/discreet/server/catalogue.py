@@ -95,6 +95,8 @@ class PolicyPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Cells that one user gets in a day."""
     plot_account: float = 0.0
     """Sum of mu squared that plots may tell one project; none are drawn where it is 0."""
+    plot_account_of_all: float | None = None
+    """The same for all projects together, each plot counted once; four times ``plot_account`` where left out."""
     largest_weight: float | None = None
     """The largest weight that the design can have: without it, plots of weighted records are refused."""
 
@@ -244,6 +246,10 @@ def _check_policy(found: Catalogue) -> None:
             raise ParameterError(f"{key} = {share} of [policy] is no share.", hint="Give a number above 0, at most 1.")
     if policy.refinements is not None and policy.refinements < 0:
         raise ParameterError("refinements of [policy] must be at least 0.", hint="Leave it out to have it found.")
+    for key in ("plot_account", "plot_account_of_all", "largest_weight"):
+        number = getattr(policy, key)
+        if number is not None and not 0 <= number <= 1e6:
+            raise ParameterError(f"{key} = {number} of [policy] is not allowed.", hint="Give 0 to 1,000,000.")
     for key, sets in (("combinations", policy.combinations), ("refused", policy.refused)):
         for names in sets:
             for name in names:

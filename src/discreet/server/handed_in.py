@@ -34,6 +34,10 @@ MAGIC = {".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-", ".xlsx": b"PK\x03\x04"}
 FORMULA = re.compile(r"\s*[=+\-@\t\r]")
 NUMBER = re.compile(r"\s*[+-]?[\d.,\s\u00a0]*\d[\d.,\s\u00a0%eE+-]*\Z")
 NAMED = 5
+NEAR = Decimal("0.05")
+"""Values that are no counts and differ by a smaller share may differ by few records."""
+TOTALS = ("total", "all", "_t", "sum", "overall")
+"""How totals are called in tables that come from anywhere."""
 
 
 class OutputReading(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -206,8 +210,7 @@ def _check_table(
                 path, reading.variables, reading.value, counts=reading.counts, smallest=reading.smallest
             )
             verdict = result.verdict
-            for before in released:
-                found.differencing += _differences(Path(folder), cells, before, reading)
+            found.differencing += _differencing(Path(folder), cells, reading, released)
     except DiscreetError as error:
         found.against.append(f"it could not be checked: {error.message}")
         return
@@ -223,29 +226,59 @@ def _cells(folder: Path, name: str, content: bytes, reading: OutputReading) -> F
     return read_published(path, reading.variables, reading.value)
 
 
-def _differences(folder: Path, new: ForeignCells, before: Released, reading: OutputReading) -> list[str]:
-    """What a table and one that was released tell together: small differences, and cells that only one withholds."""
-    both = sorted((reading.variables, before.reading.variables), key=len)
-    if before.reading.value != reading.value or not set(both[0]) <= set(both[1]):
+def beside_releases(name: str, content: bytes, reading: OutputReading, released: Sequence[Released]) -> list[str]:
+    """What a table that was taken tells beside tables that were released, in words; nothing where it is not read."""
+    if not reading.variables or not released:
         return []
-    old = _by_code(_cells(folder, f"before-{before.name}", before.content, before.reading), both[0])
-    mine = _by_code(new, both[0])
+    try:
+        with tempfile.TemporaryDirectory(prefix="discreet-output-") as folder:
+            cells = _cells(Path(folder), name, content, reading)
+            return [] if len(cells.values) > MOST_CELLS else _differencing(Path(folder), cells, reading, released)
+    except DiscreetError:
+        return []  # that it cannot be read stands in its findings since it was handed in
+
+
+def _differencing(folder: Path, cells: ForeignCells, reading: OutputReading, released: Sequence[Released]) -> list[str]:
+    """Differences from all that was released; what cannot be read of it is named, and not passed over."""
+    found = []
+    for before in released:
+        try:
+            found += _differences(folder, cells, before, reading)
+        except DiscreetError:
+            found.append(f"{before.words} cannot be read as a table, and was not compared")
+    return found
+
+
+def _differences(folder: Path, new: ForeignCells, before: Released, reading: OutputReading) -> list[str]:
+    """What a table and one that was released tell together: small differences, and cells that only one withholds.
+
+    They are compared where both stand at totals of what only one of them has, down to the whole alone.
+    """
+    counts = reading.counts and before.reading.counts
+    if not counts and _spelt(reading.value) != _spelt(before.reading.value):
+        return []
+    theirs = {_spelt(name) for name in before.reading.variables}
+    shared = [_spelt(name) for name in reading.variables if _spelt(name) in theirs]
+    old = _by_code(_cells(folder, f"before-{before.name}", before.content, before.reading), shared)
     limit = max(reading.smallest or 0, before.reading.smallest or 0, 3)
     near, told, kept = [], [], []
-    for code, value in mine.items():
+    for code, value in _by_code(new, shared).items():
         if code not in old:
             continue
         earlier = old[code]
-        words = " × ".join(code)
-        if value is not None and earlier is not None and 0 < abs(value - earlier) < limit:
-            near.append(words)
-        elif value is not None and earlier is None:
-            told.append(words)
-        elif value is None and earlier is not None:
+        words = " × ".join(code) or "the whole"
+        if value is None and earlier is None:
+            continue
+        if value is None:
             kept.append(words)
+        elif earlier is None:
+            told.append(words)
+        elif _near(value, earlier, limit, counts):
+            near.append(words)
+    how = f"fewer than {limit}" if counts else f"less than {limit}, or than {NEAR:.0%},"
     found = []
     for cells, what in (
-        (near, f"differ by fewer than {limit} from"),
+        (near, f"differ by {how} from"),
         (told, "are shown here and withheld in"),
         (kept, "are withheld here and shown in"),
     ):
@@ -254,14 +287,25 @@ def _differences(folder: Path, new: ForeignCells, before: Released, reading: Out
     return found
 
 
+def _near(value: Decimal, earlier: Decimal, limit: int, counts: bool) -> bool:
+    """Whether two values differ by so little that few records can be the difference."""
+    small = limit if counts else max(Decimal(limit), NEAR * max(abs(value), abs(earlier)))
+    return 0 < abs(value - earlier) < small
+
+
+def _spelt(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).strip().casefold()
+
+
 def _by_code(cells: ForeignCells, variables: Sequence[str]) -> dict[tuple[str, ...], Decimal | None]:
     """Cells by their codes of some variables; all others must be at a total."""
-    places = [cells.variables.index(name) for name in variables]
-    others = [k for k in range(len(cells.variables)) if k not in places]
+    names = [_spelt(name) for name in cells.variables]
+    places = [names.index(name) for name in variables]
+    others = [k for k in range(len(names)) if k not in places]
     found = {}
     for codes, value in zip(cells.codes, cells.values, strict=True):
-        if all(codes[k].casefold() in ("total", "all", "_t") for k in others):
-            found[tuple(codes[k] for k in places)] = value
+        if all(_spelt(codes[k]) in TOTALS for k in others):
+            found[tuple(_spelt(codes[k]) for k in places)] = value
     return found
 
 

@@ -21,7 +21,7 @@ from discreet.report.safe_plots.publishing import publish
 from discreet.report.safe_plots.request import PROTECTED, PlotRequest, plot_request
 from discreet.report.safe_plots.result import SafePlot
 from discreet.server.bodies import json_body
-from discreet.server.catalogue import EVERYBODY
+from discreet.server.catalogue import EVERYBODY, PolicyPart
 from discreet.server.dataset import Dataset
 from discreet.server.denied import Denied
 from discreet.server.identity import Identity
@@ -35,6 +35,10 @@ from discreet.trust.log.entries import AnswerGiven, QuestionRefused
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "svg": "image/svg+xml"}
 SIZE = 1_000_000
 """A plot stands in line like a table of so many cells."""
+
+
+PROJECTS_WORTH = 4
+"""Accounts of one project that all projects have together, where the owner does not say."""
 
 
 class PlotBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -58,8 +62,9 @@ class PlotBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class DrawnPlot(NamedTuple):
-    """A plot as it is sent."""
+    """A plot, and as it is sent."""
 
+    plot: SafePlot
     content: bytes
     media_type: str
 
@@ -74,12 +79,19 @@ class ProjectAccount:
 
     def charge(self, request: str, mu_squared: float) -> float:
         """Charge a request; what is left."""
-        most = self.dataset.policy.plot_account
-        return self.store.plots.charge(self.project, self.dataset.name, self.dataset.edition, request, mu_squared, most)
+        name, edition, policy = self.dataset.name, self.dataset.edition, self.dataset.policy
+        most, of_all = policy.plot_account, plots_of_all(policy)
+        return self.store.plots.charge(self.project, name, edition, request, mu_squared, most, of_all)
 
 
-class PlotAddresses:
-    """What answers ``/v1/datasets/{name}/{edition}/plot``.
+def plots_of_all(policy: PolicyPart) -> float:
+    """The most that all projects together may be told by plots."""
+    given = policy.plot_account_of_all
+    return PROJECTS_WORTH * policy.plot_account if given is None else given
+
+
+class PlotDesk:
+    """Where plots are asked for, by programs and by people.
 
     Parameters
     ----------
@@ -87,31 +99,37 @@ class PlotAddresses:
         Data sets, key, log, and the line before the one thread that computes.
     store
         Projects and their accounts.
-    who_asks
-        Who sent a request.
     """
 
-    def __init__(self, service: Service, store: Store, who_asks: Callable[[Request], Awaitable[Identity]]) -> None:
-        self.service, self.store, self.who_asks = service, store, who_asks
+    def __init__(self, service: Service, store: Store) -> None:
+        self.service, self.store = service, store
 
-    def routes(self, guarded: Callable[[Any], Any]) -> list[Route]:
-        """Addresses and what answers them; ``guarded`` is what goes for all requests."""
-        return [Route("/v1/datasets/{name}/{edition}/plot", guarded(self.plot), methods=["POST"])]
+    async def drawn(
+        self, who: Identity, place: tuple[str, str], body: Callable[[], Awaitable[PlotBody]], number: str
+    ) -> DrawnPlot:
+        """A safe plot. It is in the log before it leaves, and so is that it was refused.
 
-    async def plot(self, request: Request, number: str) -> Response:
-        """A safe plot. It is in the log before it leaves, and so is that it was refused."""
-        who = await self.who_asks(request)
-        place = (request.path_params["name"], request.path_params["edition"])
+        Parameters
+        ----------
+        who
+            Who asks.
+        place
+            Name and edition of the data set.
+        body
+            Reads what is asked for, once it is known that they may ask at all.
+        number
+            The number of the request, for the log.
+        """
         dataset: Dataset | None = None
         try:
             allowed(who, "plot.ask", Subject(belongs_to=_self(who))).required()
             dataset = self.service.dataset(*place)
-            body = await json_body(request, PlotBody)
-            await asyncio.to_thread(self._granted, who, dataset, body)
-            wanted = wanted_plot(dataset, body)
+            asked = await body()
+            await asyncio.to_thread(self._granted, who, dataset, asked)
+            wanted = wanted_plot(dataset, asked)
             if self.service.key is None:
                 raise QuestionRefusal("no-plots", "This server has no key for plots.", hint="Ask for tables.")
-            found = await self.service.workplace.run(SIZE, lambda: self._drawn(dataset, body, wanted))
+            found = await self.service.workplace.run(SIZE, lambda: self._drawn(dataset, asked, wanted))
         except Exception as error:
             await self._refused(who, dataset, error, number)
             raise
@@ -120,12 +138,12 @@ class PlotAddresses:
             action="plot.ask",
             dataset=dataset.name,
             edition=dataset.edition,
-            question=hashlib.sha256(f"{body.universe}\n{wanted.canonical}".encode()).hexdigest(),
+            question=hashlib.sha256(f"{asked.universe}\n{wanted.canonical}".encode()).hexdigest(),
             answer=hashlib.sha256(found.content).hexdigest(),
             method="safe_plot",
         )
         await self.service.log.append(entry)
-        return Response(found.content, media_type=found.media_type)
+        return found
 
     def _granted(self, who: Identity, dataset: Dataset, body: PlotBody) -> None:
         """Refuse who is no member, projects that are over, and variables that they were not granted."""
@@ -158,7 +176,7 @@ class PlotAddresses:
             )
         except ProtectionError as error:
             raise QuestionRefusal("not-drawn", error.message, hint=error.hint) from None
-        return _encoded(plot, body.format)
+        return DrawnPlot(plot, encoded_plot(plot, body.format), FORMATS[body.format])
 
     async def _refused(self, who: Identity, dataset: Dataset | None, error: Exception, number: str) -> None:
         kind = error.kind if isinstance(error, Denied) else problem_of(error).kind
@@ -168,6 +186,32 @@ class PlotAddresses:
             **log_fields(who, number), action="plot.ask", rule=rule, dataset=known[0], edition=known[1]
         )
         await self.service.log.append(entry)
+
+
+class PlotAddresses:
+    """What answers ``/v1/datasets/{name}/{edition}/plot``.
+
+    Parameters
+    ----------
+    desk
+        Where plots are asked for.
+    who_asks
+        Who sent a request.
+    """
+
+    def __init__(self, desk: PlotDesk, who_asks: Callable[[Request], Awaitable[Identity]]) -> None:
+        self.desk, self.who_asks = desk, who_asks
+
+    def routes(self, guarded: Callable[[Any], Any]) -> list[Route]:
+        """Addresses and what answers them; ``guarded`` is what goes for all requests."""
+        return [Route("/v1/datasets/{name}/{edition}/plot", guarded(self.plot), methods=["POST"])]
+
+    async def plot(self, request: Request, number: str) -> Response:
+        """A safe plot."""
+        who = await self.who_asks(request)
+        place = (request.path_params["name"], request.path_params["edition"])
+        found = await self.desk.drawn(who, place, lambda: json_body(request, PlotBody), number)
+        return Response(found.content, media_type=found.media_type)
 
 
 def wanted_plot(dataset: Dataset, body: PlotBody) -> PlotRequest:
@@ -222,14 +266,13 @@ def wanted_plot(dataset: Dataset, body: PlotBody) -> PlotRequest:
         raise QuestionRefusal("bad-plot", error.message, hint=error.hint, status=400) from None
 
 
-def _encoded(plot: SafePlot, format: str) -> DrawnPlot:
+def encoded_plot(plot: SafePlot, format: str) -> bytes:
+    """A plot in one of :data:`FORMATS`."""
     if format == "csv":
-        content = plot.to_csv().encode()
-    elif format == "svg":
-        content = "".join(plot.image()).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).encode()
-    else:
-        content = msgspec.json.encode(plot.to_dict())
-    return DrawnPlot(content, FORMATS[format])
+        return plot.to_csv().encode()
+    if format == "svg":
+        return "".join(plot.image()).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).encode()
+    return msgspec.json.encode(plot.to_dict())
 
 
 def _self(who: Identity) -> frozenset[int]:

@@ -43,7 +43,7 @@ from discreet.server.oidc import IdentityProvider
 from discreet.server.pages.frame import PageFrame
 from discreet.server.pages.site import page_routes
 from discreet.server.passkeys import Passkeys
-from discreet.server.plots import PlotAddresses
+from discreet.server.plots import PlotAddresses, PlotDesk
 from discreet.server.purses import Purses
 from discreet.server.question import Question, Selection
 from discreet.server.retrieval import retrieval_routes
@@ -251,7 +251,7 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
             *page_routes(frame, service, sign_in=sign_in, log_folder=config.path(config.log.folder)),
             *(retrieval_routes(config.path(config.retrieval), HEADERS) if config.retrieval else []),
         ],
-        beside=[PlotAddresses(service, store, ask)],
+        beside=[PlotAddresses(PlotDesk(service, store), ask)],
     )
 
 

@@ -12,17 +12,12 @@ from discreet.server.account import MemoryAccount
 from discreet.server.app import TableApp
 from discreet.server.dataset import Dataset
 from discreet.server.identity import Identity
-from discreet.server.plots import PlotAddresses
+from discreet.server.plots import PlotAddresses, PlotDesk
 from discreet.server.roles import Role
 from discreet.server.service import Service
 from discreet.server.store.people import Founder
 from discreet.server.store.store import Store
-from tests.server.census import KEY, PUBLIC, Budgets, KeptLog, made
-
-PLOTS = {
-    'unit = "EUR"': 'unit = "EUR"\nlimits = [0, 200000]\n\n[values.age]\nlimits = [0, 110]',
-    "exact_share = 0.5": "exact_share = 0.5\nplot_account = 5.0",
-}
+from tests.server.census import KEY, PLOTS, PUBLIC, Budgets, KeptLog, made
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +49,7 @@ class House:
         )
 
     def beside(self) -> list[Any]:
-        return [PlotAddresses(self.service, self.store, self.ask)]
+        return [PlotAddresses(PlotDesk(self.service, self.store), self.ask)]
 
     def become(self, name: str, role: Role = Role.RESEARCHER, level: int = 3) -> None:
         self.who = Identity(self.ids[name], name, frozenset({role}), auth_level=level)

@@ -15,8 +15,8 @@ from discreet.server.plots import PlotBody, wanted_plot
 from discreet.server.question import QuestionRefusal
 from discreet.server.roles import Role
 from discreet.server.store.store import Store
-from tests.server.census import PUBLIC, made
-from tests.server.extracts.conftest import PLOTS, House
+from tests.server.census import PLOTS, PUBLIC, made
+from tests.server.extracts.conftest import House
 
 PLOT = "/v1/datasets/census/latest/plot"
 
@@ -65,7 +65,7 @@ def test_two_requests_for_the_same_budget_at_once_never_take_more_than_there_is(
             start.wait(timeout=30)
             for place in range(20):
                 try:
-                    mine.plots.charge(number, "census", "2021.1", f"{name}{place}", 1.0, 7.0)
+                    mine.plots.charge(number, "census", "2021.1", f"{name}{place}", 1.0, 7.0, 99.0)
                     good += 1
                 except Denied:
                     pass
@@ -74,6 +74,23 @@ def test_two_requests_for_the_same_budget_at_once_never_take_more_than_there_is(
     with ThreadPoolExecutor(2) as both:
         assert sum(both.map(one, ["a", "b"])) == 7
     assert house.store.plots.used(number, "census", "2021.1") == pytest.approx(7)
+
+
+def test_projects_that_work_together_share_an_account_of_the_edition(house: House):
+    """Each asks for another plot until nothing is left: ten get what four are worth, and one plot counts once."""
+    told = 0
+    for place in range(10):
+        name = f"colluder{place}"
+        house.ids[name] = house.store.people.add(name, f"{name}@example.org")
+        number = house.project(name)
+        house.become(name)
+        replies = [ask(house, number, width=10_000), ask(house, number, width=10_001 + place)]
+        told += sum(reply.status_code == 200 for reply in replies[1:])
+        assert replies[0].status_code == 200, "the plot that all have seen is the same for all"
+    assert told == 9
+    assert house.store.plots.told_to_all("census", "2021.1") == pytest.approx(20)
+    assert sum(house.store.plots.told("census", "2021.1").values()) == pytest.approx(38)
+    assert "account of all projects" in replies[1].json()["title"]
 
 
 @pytest.mark.parametrize("kind", ["density", "box", "contours", "density2d"])

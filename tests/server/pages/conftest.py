@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.census import made
+from tests.server.census import PLOTS, made
 from tests.server.pages.office import Office, serving
 
 AXE = Path(__file__).parents[2] / "report" / "vendor" / "axe.min.js"
@@ -19,7 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 @pytest.fixture(scope="session")
 def census(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return made(tmp_path_factory.mktemp("census"), records=4_000, areas=12)
+    return made(tmp_path_factory.mktemp("census"), records=4_000, areas=12, change=PLOTS)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from discreet.server.sign_in import SignIn, request_data
 from discreet.server.store.people import Founder
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
-from tests.server.census import KeptLog
+from tests.server.census import KEY, KeptLog
 
 PATIENCE = 20.0
 YEAR = 365 * 86_400
@@ -78,7 +78,7 @@ class Office:
         for one in self.datasets:
             self.store.editions.register(one.name, one.edition, key_fingerprint="00", key_version=1)
         places = {(one.name, one.edition): one for one in self.datasets}
-        self.service = Service(places, self.store.account, self.store.budgets, self.log)
+        self.service = Service(places, self.store.account, self.store.budgets, self.log, KEY)
 
     def application(self) -> Any:
         async def ask(request: Any) -> Any:
@@ -100,6 +100,17 @@ class Office:
             await app(scope, receive, send)
 
         return with_certificates
+
+    def project(self, name: str, *members: str, variables: tuple[str, ...] = ()) -> int:
+        """An active project of some people, with variables of all data sets."""
+        until = int(time()) + 86_400
+        number = self.store.projects.request(name, self.numbers[members[0]], licence="1", expires=until)
+        for member in members[1:]:
+            self.store.projects.add_member(number, self.numbers[member])
+        self.store.projects.set_state(number, "active")
+        for one in self.datasets if variables else ():
+            self.store.projects.grant(number, one.name, one.edition, variables, None)
+        return number
 
     def more_routes(self, frame: PageFrame, sign_in: SignIn) -> list[Any]:
         return page_routes(frame, self.service, sign_in=sign_in, log_folder=self.folder / "log")

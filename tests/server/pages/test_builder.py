@@ -13,6 +13,7 @@ import pytest
 
 from discreet.model.public import PublicTable
 from discreet.server.pages.grid import TableGrid, grid_of
+from discreet.server.pages.hexagons import hexagon_map
 from discreet.server.pages.layout import TableLayout, layout_of, layout_of_definition
 from discreet.server.question import QuestionRefusal, query_pairs
 from tests.server.census import Asker
@@ -178,12 +179,57 @@ def test_downloads_and_calls_ask_the_same_question(office: Office) -> None:
     assert "universe='adults'" in text
 
 
+def test_a_line_of_the_history_opens_the_page_as_it_was(office: Office) -> None:
+    query = "rows=labour:1&columns=sex&value=income&measure=mean&empty=hide&select.sex=F&ask=yes"
+    reader = {"x-test-certificate": "Mara"}
+    assert httpx.get(f"{office.origin}{PLACE}?{query}", headers=reader).status_code == 200
+    text = html.unescape(httpx.get(f"{office.origin}/history", headers=reader).text)
+    assert "Mean of Income (EUR) by Labour market, Sex, 2021." in text
+    address = text.partition(f'href="{PLACE}?')[2].partition('"')[0]
+    assert layout_of(query_pairs(address)) == layout_of(query_pairs(query))
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("rows=sex", "Number of records by Sex, 2021."),
+        (
+            "rows=sex&universe=adults&percent=all",
+            "Number of records, % of all, Persons of 18 years and more by Sex, 2021.",
+        ),
+        ("rows=sex&columns=marital&value=income", "Income (EUR) by Sex, Marital status, 2021."),
+    ],
+)
+def test_a_table_says_what_it_shows(office: Office, query: str, words: str) -> None:
+    text = httpx.get(f"{office.origin}{PLACE}?{query}&ask=yes").text
+    assert f"<b>{words}</b> Values are altered" in text
+
+
+def test_variables_are_found_by_labels_of_their_codes(office: Office) -> None:
+    text = httpx.get(f"{office.origin}{PLACE}?find=divorced").text
+    assert re.findall(r'<li data-name="(\w+)"', text) == ["marital"]
+
+
+def test_a_chart_says_what_it_leaves_out(office: Office) -> None:
+    text = httpx.get(f"{office.origin}{PLACE}?rows=birth,labour&columns=sex&view=chart&ask=yes").text
+    drawn = json.loads(html.unescape(text.partition('data-bars="')[2].partition('"')[0]))
+    assert len({row for row, _, _ in drawn}) == 40
+    assert re.search(r"It has the first 40 of \d+ rows; the table has all\.", text)
+
+
+def test_maps_and_layers_of_very_many_areas_stay_light() -> None:
+    drawn = hexagon_map([(f"area {k}", float(k)) for k in range(35_000)])
+    assert drawn is not None
+    assert (len(drawn.hexagons), drawn.left_out) == (1_400, 33_600)
+    assert sum(len(one.words) + 60 for one in drawn.hexagons) < 125_000, "a page stays below 250 kB"
+
+
 def test_history_is_ones_own(office: Office) -> None:
-    address = f"{office.origin}{PLACE}?rows=education&ask=yes"
+    address = f"{office.origin}{PLACE}?rows=sex&columns=marital&ask=yes"
     for name in ("Ada", "Ada", "Ben"):
         assert httpx.get(address, headers={"x-test-certificate": name}).status_code == 200
     for name in ("Ada", "Ben"):
         text = httpx.get(f"{office.origin}/history", headers={"x-test-certificate": name}).text
-        assert text.count("education:1") == 2  # once as words, once in its link
+        assert text.count("Number of records by Sex, Marital status, 2021.") == 1
     assert httpx.get(f"{office.origin}/history").status_code == 403
     assert httpx.get(f"{office.origin}/history", headers={"x-test-certificate": "Zoe"}).status_code == 403

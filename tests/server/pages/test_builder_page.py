@@ -92,10 +92,26 @@ def test_without_scripts_everything_but_the_chart_works(window: Callable[..., An
         page.locator("#show").click()
         assert page.locator("table.grid tbody tr").count() > 10
         page.locator("#view-map").click()
-        assert page.locator(".hexagons > svg path").count() == 12
+        assert page.locator(".hexagons > svg use").count() == 12
         page.locator("#level-area").select_option(index=0)
         page.locator(".chip button").click()
         assert "rows=area:1" in page.url
+
+
+def test_the_call_of_a_program_is_copied(window: Callable[..., Any]) -> None:
+    with window(permissions=["clipboard-read", "clipboard-write"]) as one:
+        page = one.open(FULL)
+        page.get_by_text("The same by program").click()
+        page.locator("[data-copy=call-R]").click()
+        page.get_by_text("Copied").wait_for()
+        assert page.evaluate("navigator.clipboard.readText()") == page.locator("#call-R").inner_text()
+
+
+def test_a_table_appears_soon_and_whole(window: Callable[..., Any]) -> None:
+    """The page has its table when it comes: no script has to run before something is to be seen."""
+    with window(java_script_enabled=False) as one:
+        page = one.open(FULL)
+        assert page.locator("table.grid td").count() >= 12
 
 
 def test_charts_come_when_asked_for_with_their_table_beside(window: Callable[..., Any]) -> None:

@@ -82,6 +82,16 @@ def test_the_account_tells_what_was_charged(office: Office) -> None:
     assert "sex:1" in text
 
 
+def test_the_accounts_of_plots_stand_there_by_project_and_for_all(office: Office) -> None:
+    one, two = (office.project(f"<i>Plots {name}</i>", name, variables=("income",)) for name in ("Ada", "Ben"))
+    for project, request in ((one, "a"), (one, "b"), (two, "a")):
+        office.store.plots.charge(project, "census", "2021.1", request, 2.0, 5.0, 20.0)
+    text = httpx.get(f"{office.origin}/office/datasets/census/2021.1", headers={"x-test-certificate": "Olga"}).text
+    rows = re.findall(r'<th scope="row">([^<]*)</th><td class="n">([\d.]+)</td><td class="n">([\d.]+)</td></tr>', text)
+    assert ("&lt;i&gt;Plots Ada&lt;/i&gt;", "4.00", "5.00") in rows
+    assert ("All projects, each plot once", "4.00", "20.00") in rows
+
+
 def test_a_certificate_is_suspended_at_once_and_never_ones_own(office: Office) -> None:
     serial = f"0{office.numbers['Ben']}"
     assert asked(office, "Ben", "/account").status_code == 200

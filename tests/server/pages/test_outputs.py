@@ -123,6 +123,30 @@ def test_formulas_of_a_workbook_are_found() -> None:
     assert "formulas" in findings(sink.getvalue(), OutputReading(variables=["region"]), name="t.xlsx").against[0]
 
 
+ENTITIES = b"".join(b'<!ENTITY %c "%s">' % (98 + k, b"&%c;" % (97 + k) * 40) for k in range(7))
+
+
+@pytest.mark.parametrize(
+    "declared", [b'<!ENTITY a "xxxxxxxxxx">' + ENTITIES, b'<!ENTITY h SYSTEM "file:///etc/passwd">']
+)
+def test_a_workbook_with_entities_is_not_read(declared: bytes) -> None:
+    """Neither does a small file grow to gigabytes, nor does it bring files of the server along."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book, sink = openpyxl.Workbook(), io.BytesIO()
+    for line in (["region", "value"], ["Total", 9], ["N", 4]):
+        book.active.append(line)
+    book.save(sink)
+    with zipfile.ZipFile(sink) as plain:
+        parts = {name: plain.read(name) for name in plain.namelist()}
+    sheet = parts["xl/worksheets/sheet1.xml"].partition(b"?>")[2] or parts["xl/worksheets/sheet1.xml"]
+    start = b'<?xml version="1.0"?><!DOCTYPE x [' + declared + b"]>"
+    parts["xl/worksheets/sheet1.xml"] = start + sheet.replace(b"<v>4</v>", b"<v>&h;</v>")
+    found = findings(workbook(parts), OutputReading(variables=["region"]), name="t.xlsx")
+    assert not found.checked
+    assert "could not be checked" in found.against[0]
+    assert "root:" not in str(found)
+
+
 def test_a_drawing_with_scripts_is_found() -> None:
     assert findings(b"<svg onload='x()'/>", name="f.svg", kind="figure").against
     assert not findings(b"<svg><path d='M0,0'/></svg>", name="f.svg", kind="figure").against
@@ -154,8 +178,8 @@ def test_differences_from_what_was_released_are_found() -> None:
     earlier = SAFE.replace(b"N,F,14", b"N,F,15").replace(b"S,M,14", b"S,M,x")
     found = findings(SAFE, READ, before(earlier, "region", "sex"))
     assert found.differencing == [
-        "1 cell differs by fewer than 3 from output 7, t.csv: 'N × F'",
-        "1 cell is shown here and withheld in output 7, t.csv: 'S × M'",
+        "1 cell differs by fewer than 3 from output 7, t.csv: 'n × f'",
+        "1 cell is shown here and withheld in output 7, t.csv: 's × m'",
     ]
     assert findings(SAFE, READ, before(SAFE, "region", "sex")).differencing == []
 
@@ -163,11 +187,33 @@ def test_differences_from_what_was_released_are_found() -> None:
 def test_a_coarser_table_is_compared_with_the_margins_of_a_finer_one() -> None:
     coarse = b"region,value\nTotal,60\nN,29\nS,31\n"
     for new, reading, old in (
-        (coarse, OutputReading(variables=["region"]), before(SAFE, "region", "sex")),
+        (coarse, OutputReading(variables=["region"], counts=True), before(SAFE, "region", "sex")),
         (SAFE, READ, before(coarse, "region")),
     ):
         (words,) = findings(new, reading, old).differencing
         assert "2 cells differ by fewer than 3" in words
+
+
+def test_tables_that_share_only_some_variables_are_compared_at_their_totals() -> None:
+    earlier = b"Region,age,n\nall,all,60\nN,all,29\nS,all,31\nN,old,10\nN,young,19\nS,old,11\nS,young,20\n"
+    old = Released("output 9", OutputReading(variables=["Region", "age"], value="n", counts=True), earlier, "u.csv")
+    (words,) = findings(SAFE, READ, old).differencing
+    assert words == "2 cells differ by fewer than 3 from output 9: 'n', 's'"
+    alone = Released("output 3", OutputReading(variables=["age"], counts=True), b"age,value\nTotal,59\n", "v.csv")
+    assert findings(SAFE, READ, alone).differencing == ["1 cell differs by fewer than 3 from output 3: 'the whole'"]
+
+
+def test_what_was_released_and_cannot_be_read_is_named() -> None:
+    old = Released("output 5", OutputReading(variables=["nothing"], counts=True), SAFE, "x.csv")
+    assert findings(SAFE, READ, old).differencing == ["output 5 cannot be read as a table, and was not compared"]
+
+
+def test_values_that_are_no_counts_are_near_by_their_share() -> None:
+    reading = OutputReading(variables=["region"], value="pay")
+    tables = [b"region,pay\nTotal,5000\nN,3000\nS,2000\n", b"region,pay\nTotal,4900\nN,2900\nS,2000\n"]
+    old = Released("output 4", reading, tables[1], "w.csv")
+    (words,) = findings(tables[0], reading, old).differencing
+    assert words == "2 cells differ by less than 3, or than 5%, from output 4: 'total', 'n'"
 
 
 # ---- people -------------------------------------------------------------------------------------------------
@@ -194,13 +240,18 @@ def client(office: Office, name: str) -> Iterator[httpx.Client]:
 
 
 def hand_in(
-    office: Office, project: int, name: str = "Ada", content: bytes = SAFE, file: str = "t.csv"
+    office: Office,
+    project: int,
+    name: str = "Ada",
+    content: bytes = SAFE,
+    file: str = "t.csv",
+    variables: str = "region, sex",
 ) -> httpx.Response:
     form = {
         "project": str(project),
         "title": "Wages by region",
         "kind": "table",
-        "variables": "region, sex",
+        "variables": variables,
         "counts": "yes",
     }
     with client(office, name) as one:
@@ -209,7 +260,8 @@ def hand_in(
 
 def act(office: Office, name: str, address: str, what: str, **form: str) -> int:
     with client(office, name) as one:
-        return one.post(f"{address}/{what}", data=form or {"x": "1"}).status_code
+        seen = one.get(address).text.partition('name="seen" value="')[2].partition('"')[0]
+        return one.post(f"{address}/{what}", data={"seen": seen, **form}).status_code
 
 
 def test_a_whole_review_with_two_turns(office: Office, projects: dict[str, int]) -> None:
@@ -270,6 +322,77 @@ def test_one_checker_is_not_two(office: Office, projects: dict[str, int]) -> Non
     assert act(office, "Olga", address, "decide", decision="approve", words="I am no checker.") == 403
 
 
+def released(office: Office, address: str) -> int:
+    for name in ("Rita", "Otto"):
+        assert act(office, name, address, "decide", decision="approve", words="Good.") == 303
+    return act(office, "Olga", address, "release")
+
+
+def test_nobody_approves_files_that_came_after_those_they_looked_at(office: Office, projects: dict[str, int]) -> None:
+    """A page of the first turn lies open while the analyst hands in the next one: its form must not count."""
+    address = hand_in(office, projects["Wages"]).headers["location"]
+    with client(office, "Rita") as rita, client(office, "Ada") as ada:
+        old = rita.get(address).text.partition('name="seen" value="')[2].partition('"')[0]
+        number = int(address.rpartition("/")[2])
+        for name in ("Rita", "Otto"):
+            assert act(office, name, address, "decide", decision="return", words="Round it.") == 303
+        form = {"kind": "table", "variables": "region,sex", "counts": "yes"}
+        other = SAFE.replace(b"N,F,14", b"N,F,13")
+        assert ada.post(f"{address}/turn", data=form, files=[("files", ("t.csv", other))]).status_code == 303
+        for seen in (old, "", old.replace("1:", "2:", 1)):
+            decision = {"decision": "approve", "words": "Good.", "seen": seen}
+            assert rita.post(f"{address}/decide", data=decision).status_code == 409
+        assert office.store.outputs.find(number).decided() == {}
+        with pytest.raises(Denied):
+            office.store.outputs.decide(number, office.numbers["Otto"], "approve", "Good.", 1)
+
+
+def test_who_joins_the_project_after_approving_counts_no_longer(office: Office, projects: dict[str, int]) -> None:
+    later = int(time()) + 86_400
+    number = office.store.projects.request("Joined", office.numbers["Ada"], licence="1", expires=later)
+    office.store.projects.set_state(number, "active")
+    address = hand_in(office, number).headers["location"]
+    for name in ("Rita", "Otto"):
+        assert act(office, name, address, "decide", decision="approve", words="Good.") == 303
+    office.store.projects.add_member(number, office.numbers["Otto"])
+    assert act(office, "Olga", address, "release") == 403
+    assert office.log.entries[-1].rule == "four-eyes"
+
+
+def test_two_outputs_that_are_checked_at_the_same_time_are_held_against_each_other(
+    office: Office, projects: dict[str, int]
+) -> None:
+    """Neither was released when the other was handed in: what they tell together shows when one of them is."""
+    table = b"place,value\nTotal,90\nE,50\nW,40\n"
+    one, two = (
+        hand_in(office, projects["Wages"], content=content, variables="place").headers["location"]
+        for content in (table, table.replace(b"90", b"89").replace(b"50", b"49"))
+    )
+    for address in (one, two):
+        for name in ("Rita", "Otto"):
+            assert act(office, name, address, "decide", decision="approve", words="Good.") == 303
+    assert act(office, "Olga", one, "release") == 303
+    with client(office, "Olga") as olga:
+        assert "Beside what was released since" in olga.get(two).text
+    assert act(office, "Olga", two, "release") == 303
+    row = office.store.outputs.find(int(two.rpartition("/")[2]))
+    assert (row.state, office.log.entries[-1].rule) == ("returned", "differencing")
+    assert "2 cells differ by fewer than 3" in row.remarks[-1].words
+    with pytest.raises(Denied):
+        office.store.outputs.release(row.id, office.numbers["Olga"], 1, frozenset())
+
+
+def test_an_analyst_withdraws_what_was_not_released_and_nobody_else_does(
+    office: Office, projects: dict[str, int]
+) -> None:
+    address = hand_in(office, projects["Wages"]).headers["location"]
+    assert act(office, "Otto", address, "withdraw") == 403
+    assert act(office, "Ada", address, "withdraw") == 303
+    assert office.store.outputs.find(int(address.rpartition("/")[2])).state == "withdrawn"
+    assert act(office, "Rita", address, "decide", decision="approve", words="Good.") == 403
+    assert act(office, "Ada", address, "withdraw") == 403
+
+
 @pytest.mark.parametrize("name", ["Ben", "Emil", "Zoe", "Mara", "Nora", ""])
 def test_others_see_nothing(office: Office, projects: dict[str, int], name: str) -> None:
     address = hand_in(office, projects["Wages"]).headers["location"]
@@ -285,11 +408,16 @@ def test_only_members_of_active_projects_hand_in(office: Office, projects: dict[
         assert hand_in(office, projects[project]).status_code == 403
 
 
+def test_a_project_that_expired_hands_nothing_in(office: Office) -> None:
+    number = office.store.projects.request("Expired", office.numbers["Ada"], licence="1", expires=int(time()) - 5)
+    office.store.projects.set_state(number, "active")
+    reply = hand_in(office, number)
+    assert reply.status_code == 403
+    assert "not active" in reply.text
+
+
 def test_an_output_that_differs_a_little_from_a_released_one_says_so(office: Office, projects: dict[str, int]) -> None:
-    address = hand_in(office, projects["Wages"]).headers["location"]
-    for name in ("Rita", "Otto"):
-        assert act(office, name, address, "decide", decision="approve", words="Good.") == 303
-    assert act(office, "Olga", address, "release") == 303
+    assert released(office, hand_in(office, projects["Wages"]).headers["location"]) == 303
     near = hand_in(office, projects["Reviewer's own"], content=SAFE.replace(b"N,F,14\nN,M,16", b"N,F,15\nN,M,15"))
     with client(office, "Otto") as otto:
         assert "differ by fewer than 3" in otto.get(near.headers["location"]).text

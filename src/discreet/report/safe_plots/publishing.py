@@ -13,7 +13,7 @@ from discreet.keys import Key
 from discreet.model.arrays import Floats
 from discreet.report.safe_plots.account import ChargedAccount
 from discreet.report.safe_plots.curves import bin_counts, bin_edges, grid_of, kernel_sums
-from discreet.report.safe_plots.influence import Influence, bins_influence, kernels_influence, smoothing
+from discreet.report.safe_plots.influence import Influence, bins_influence, kernels_influence, smoothed
 from discreet.report.safe_plots.request import BOX_BINS, FLAT, PlotRequest
 from discreet.report.safe_plots.result import SafePlot
 from discreet.report.safe_plots.summaries import mass_classes, protected_quantiles
@@ -60,8 +60,10 @@ def publish(
     """
     values, weights = _usable(request, values, weights, allow_gaps)
     mu_squared = cost(request)
-    left = None if account is None else account.charge(_mark(request, values, weights, version), mu_squared)
-    noise = _Noise(key, request.canonical)
+    content = records_mark(values, weights)
+    mark = hashlib.sha256(f"{version}\n{request.canonical}\n".encode() + content).hexdigest()
+    left = None if account is None else account.charge(mark, mu_squared)
+    noise = _Noise(key, request.canonical.encode() + b"\n" + content)
     width = request.width
     if width is None and request.kind != "box":
         width = tuple(_protected_width(request, axis, values, weights, noise) for axis in range(len(request.variables)))
@@ -88,31 +90,40 @@ def cost(request: PlotRequest) -> float:
     return own + looked * bins_influence(_plain(request, 0)).mu ** 2
 
 
-def _mark(request: PlotRequest, values: Floats, weights: Floats | None, version: str) -> str:
-    """What an account knows a request by: other records are another request, whatever their version is called."""
-    digest = hashlib.sha256(f"{version}\n{request.canonical}\n".encode())
-    digest.update(np.ascontiguousarray(values).tobytes())
-    if weights is not None:
-        digest.update(np.ascontiguousarray(weights).tobytes())
-    return digest.hexdigest()
+def records_mark(values: Floats, weights: Floats | None) -> bytes:
+    """What the records are, whatever their order: other records are another request, whatever their version is called.
+
+    Noise hangs on this and not on the sums that are drawn: their last digits depend on the order of adding up and on
+    the number of threads, and so the same request would now and then have another noise.
+    """
+    columns = [values[:, place] + 0.0 for place in range(values.shape[1])]  # -0 is 0
+    columns += [] if weights is None else [weights + 0.0]
+    if len(columns) == 1:
+        ordered = [np.sort(columns[0])]
+    else:
+        order = np.lexsort(columns[::-1])
+        ordered = [column[order] for column in columns]
+    digest = hashlib.sha256(f"{len(values)} records".encode())
+    for column in ordered:
+        digest.update(column.tobytes())
+    return digest.digest()
 
 
 class _Noise:
-    """Normal draws that depend on the key, the request and the numbers they are added to, each apart.
+    """Normal draws that depend on the key, the request and the records, each apart.
 
     A generator could be wound back by whoever knows some of its draws: every draw is a keyed hash of its own.
     """
 
-    def __init__(self, key: Key, canonical: str) -> None:
-        self.key, self.canonical = key, canonical
+    def __init__(self, key: Key, mark: bytes) -> None:
+        self.key, self.mark = key, mark
 
     def added(self, numbers: Floats, deviation: float, purpose: str) -> Floats:
         """The numbers with noise, in whole parts of the lattice."""
         from scipy.special import ndtri
 
         lattice = 2.0 ** math.floor(math.log2(deviation * LATTICE))
-        content = np.round(numbers / (deviation * 2.0**-16)).astype(np.int64)
-        mark = hashlib.sha256(f"{purpose}\n{self.canonical}\n".encode() + content.tobytes()).digest()
+        mark = hashlib.sha256(f"{purpose}\n".encode() + self.mark).digest()
         rows = np.zeros((numbers.size, len(mark) + 8), np.uint8)
         rows[:, : len(mark)] = np.frombuffer(mark, np.uint8)
         rows[:, len(mark) :] = np.arange(numbers.size, dtype="<u8").view(np.uint8).reshape(-1, 8)
@@ -213,12 +224,10 @@ def _curve(
 ) -> SafePlot:
     influence = kernels_influence(request, width)
     sums = noise.added(kernel_sums(request, width, values, weights), influence.noise, "kernels")
-    smoother = smoothing(request.points, request.smooth)
-    share = np.sqrt((smoother**2).sum(axis=1))
+    share = np.sqrt((smoothed(np.eye(request.points), request.smooth) ** 2).sum(axis=1))
+    sums, deviation = smoothed(sums, request.smooth), influence.noise * share
     if request.kind in FLAT:
-        sums, deviation = smoother @ sums @ smoother.T, influence.noise * np.outer(share, share)
-    else:
-        sums, deviation = smoother @ sums, influence.noise * share
+        sums, deviation = smoothed(sums.T, request.smooth).T, influence.noise * np.outer(share, share)
     grids = tuple(grid_of(limits, request.points) for limits in request.spans)
     plot = _made(request, width, grids, sums, deviation, influence)
     if request.kind == "contours":

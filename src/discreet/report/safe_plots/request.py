@@ -101,6 +101,13 @@ class PlotRequest:
             raise ParameterError("trim does not go with weights.", hint="Leave trim or weight out.")
         if self.kind in ("histogram", "box") and (self.local or self.trim):
             raise ParameterError(f"local and trim are for densities, not for {self.kind}.", hint="Leave them out.")
+        self._write_in_one_way()
+
+    def _write_in_one_way(self) -> None:
+        """1 and 1.0, 0 and -0 are the same number, and so the same request with the same noise."""
+        for name in ("local", "noise", "largest_weight"):
+            object.__setattr__(self, name, float(getattr(self, name)) + 0.0)
+        object.__setattr__(self, "limits", tuple((low + 0.0, high + 0.0) for low, high in self.limits))
 
     def _check_limits(self) -> None:
         if len(self.limits) != len(self.variables):

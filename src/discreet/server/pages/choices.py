@@ -8,6 +8,10 @@ from discreet.server.catalogue import EVERYBODY
 from discreet.server.dataset import Dataset
 from discreet.server.pages.layout import ZONES, TableLayout, level_of, name_of
 
+MOST_LABELS = 40
+"""Labels of codes that the page carries of each variable, to be searched while somebody types."""
+MOST_LAYERS = 400
+"""Codes of a layer that are offered in a list; of more, the code is written."""
 WORDS = {"rows": "Rows", "columns": "Columns", "layers": "Layers"}
 
 
@@ -20,6 +24,8 @@ class VariableChoice(NamedTuple):
     codes: int
     zone: str
     links: tuple[tuple[str, str], ...]
+    words: str
+    """What a search looks through: with the labels of its first codes."""
 
 
 class ZoneChip(NamedTuple):
@@ -45,7 +51,7 @@ class ZoneChoice(NamedTuple):
 
 
 class LayerChoice(NamedTuple):
-    """A layer with the codes that may be shown of it."""
+    """A layer with the codes that may be shown of it; none where they are too many for a list."""
 
     name: str
     label: str
@@ -67,7 +73,7 @@ def choices_of(dataset: Dataset, layout: TableLayout, base: str) -> Choices:
     """What can be chosen from a layout on."""
     variables = tuple(_variable(dataset, layout, base, name) for name in dataset.levels)
     wanted = layout.find.casefold()
-    found = tuple(one for one in variables if wanted in f"{one.label} {one.name} {one.description}".casefold())
+    found = tuple(one for one in variables if not wanted or _has(dataset, one, wanted))
     zones = tuple(
         ZoneChoice(
             zone,
@@ -80,11 +86,23 @@ def choices_of(dataset: Dataset, layout: TableLayout, base: str) -> Choices:
     )
     known = [(EVERYBODY, "Everybody"), *((part.name, part.label or part.name) for part in dataset.catalogue.universes)]
     values = [
-        ("", "Number of records"),
+        ("", counted_words(dataset)),
         *((name, part.label or name) for name, part in dataset.catalogue.values.items()),
     ]
     layers = tuple(_layer(dataset, layout, item) for item in layout.layers if name_of(item) in dataset.levels)
     return Choices(found, zones, layers, tuple(known), tuple(values))
+
+
+def counted_words(dataset: Dataset) -> str:
+    """What a table without a value counts."""
+    return "Number of records" if dataset.data.weight is None else "Weighted number"
+
+
+def _has(dataset: Dataset, variable: VariableChoice, wanted: str) -> bool:
+    """Whether words stand in what a variable says of itself, or in the label of one of its codes."""
+    if wanted in f"{variable.words} {variable.description}".casefold():
+        return True
+    return any(wanted in label.casefold() for label in dataset.hierarchies[variable.name].labels.values())
 
 
 def _address(base: str, layout: TableLayout) -> str:
@@ -96,7 +114,10 @@ def _variable(dataset: Dataset, layout: TableLayout, base: str, name: str) -> Va
     zone = next((z for z in ZONES if any(name_of(item) == name for item in getattr(layout, z))), "")
     item = next((one for one in layout.variables if name_of(one) == name), name)
     links = tuple((z, _address(base, layout.placed(item, z))) for z in ZONES if z != zone)
-    return VariableChoice(name, part.label or name, part.description, len(dataset.hierarchies[name]), zone, links)
+    labels = list(dataset.hierarchies[name].labels.values())
+    words = " ".join([part.label, name, part.description, *labels[:MOST_LABELS]])
+    label, codes = part.label or name, len(dataset.hierarchies[name])
+    return VariableChoice(name, label, part.description, codes, zone, links, words)
 
 
 def _chip(dataset: Dataset, layout: TableLayout, base: str, item: str) -> ZoneChip:
@@ -123,4 +144,5 @@ def _layer(dataset: Dataset, layout: TableLayout, item: str) -> LayerChoice:
     total = str(hierarchy.total)
     codes = hierarchy.codes if chosen is None else (total, *(code for code in chosen if code != total))
     words = tuple((code, hierarchy.labels.get(code, code)) for code in codes)
+    words = words if len(words) <= MOST_LAYERS else ()
     return LayerChoice(name, dataset.catalogue.variables[name].label or name, words, layout.at.get(name, total))

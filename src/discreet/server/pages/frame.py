@@ -60,6 +60,7 @@ class PageLink(NamedTuple):
 LINKS: tuple[PageLink, ...] = (
     PageLink("/", "Tables", "table.ask"),
     PageLink("/history", "History", "history.read"),
+    PageLink("/plots", "Plots", "plot.ask"),
     PageLink("/outputs", "Outputs", "output.hand_in"),
     PageLink("/outputs", "Outputs", "output.release"),
     PageLink("/office", "Data sets", "office.read"),

@@ -17,8 +17,11 @@ from discreet.server.question import QuestionRefusal
 
 MOST_COLUMNS = 120
 CELLS = 3_000
-"""Cells on one page."""
+CELLS_BESIDE = 1_000
+"""Cells on one page, and beside a drawing."""
 MOST_GRID = 4_000_000
+MOST_BARS, MOST_COLOURS = 40, 8
+"""Rows and columns that a chart can tell apart."""
 
 
 class GridHeading(NamedTuple):
@@ -60,6 +63,8 @@ class TableGrid:
     page: int
     bars: tuple[Bar, ...]
     areas: tuple[tuple[str, float], ...] = ()
+    cut: str = ""
+    """What a chart leaves out, in words."""
 
 
 class _Axis(NamedTuple):
@@ -158,15 +163,16 @@ class _Laid:
                 hint="Move a variable from columns to rows or layers, or download the table.",
             )
         kept = self._kept()
-        per_page = max(20, CELLS // len(self.columns.codes))
+        cells = CELLS if self.layout.view == "table" else CELLS_BESIDE
+        per_page = max(20, cells // len(self.columns.codes))
         pages = max(1, -(-len(kept) // per_page))
         page = min(self.layout.page, pages)
         some = kept[(page - 1) * per_page : page * per_page]
         rows = tuple(GridRow(self._headings(self.rows, row), self._cells(row)) for row in some)
-        bars, areas = self._bars(kept), self._areas(geography)
+        (bars, cut), areas = self._bars(kept), self._areas(geography)
         names = tuple(words[name_of(item)] for item in self.layout.rows)
         gone = len(self.rows.codes) - len(kept)
-        return TableGrid(names, self._head(), rows, len(kept), gone, pages, page, bars, areas)
+        return TableGrid(names, self._head(), rows, len(kept), gone, pages, page, bars, areas, cut)
 
     def _kept(self) -> list[tuple[int, ...]]:
         """Rows to be shown; an empty one is empty in all columns and all layers, not only in what is seen now."""
@@ -248,12 +254,18 @@ class _Laid:
                 return False
         return True
 
-    def _bars(self, kept: Sequence[tuple[int, ...]]) -> tuple[Bar, ...]:
-        """Numbers of a chart: the finest rows and columns, as many as can be told apart."""
+    def _bars(self, kept: Sequence[tuple[int, ...]]) -> tuple[tuple[Bar, ...], str]:
+        """Numbers of a chart: the finest rows and columns, as many as can be told apart; and what is left out."""
         if self.layout.view != "chart":
-            return ()
-        rows = [row for row in kept if self._finest(self.rows, row)][:40]
-        columns = [column for column in self.columns.codes if self._finest(self.columns, column)][:8]
+            return (), ""
+        all_rows = [row for row in kept if self._finest(self.rows, row)]
+        all_columns = [column for column in self.columns.codes if self._finest(self.columns, column)]
+        rows, columns = all_rows[:MOST_BARS], all_columns[:MOST_COLOURS]
+        cut = [
+            f"the first {len(some)} of {len(every):,} {what}"
+            for some, every, what in ((rows, all_rows, "rows"), (columns, all_columns, "columns"))
+            if len(some) < len(every)
+        ]
         found = []
         for row, column in product(rows, columns):
             number = self._number(row, column)
@@ -263,7 +275,7 @@ class _Laid:
             ]
             if number is not None:
                 found.append(Bar(names[0], names[1], number))
-        return tuple(found)
+        return tuple(found), f"It has {' and '.join(cut)}; the table has all." if cut else ""
 
     def _areas(self, geography: str | None) -> tuple[tuple[str, float], ...]:
         """Areas and their numbers, everything else at its total: for a map."""

@@ -12,29 +12,36 @@ from discreet.model.arrays import Floats, Ints
 
 RADIUS = 20.0
 CLASSES = 5
+MOST_AREAS = 1_400
+"""Areas of one map: more could not be told apart, and would weigh too much."""
 
 
 class Hexagon(NamedTuple):
-    """A hexagon of a map: its outline, its class, its words."""
+    """A hexagon of a map: where it lies, its class, its words."""
 
-    outline: str
+    x: str
+    y: str
     shade: int
     words: str
 
 
 class HexagonMap(NamedTuple):
-    """A map as a drawing: its size, its hexagons, and what its colours mean."""
+    """A map as a drawing: its size, the outline of all hexagons, where they lie, and what its colours mean."""
 
     width: int
     height: int
+    outline: str
     hexagons: tuple[Hexagon, ...]
     key: tuple[tuple[int, str], ...]
+    left_out: int = 0
+    """Areas that are not drawn, because there are too many."""
 
 
 def hexagon_map(areas: Sequence[tuple[str, float]]) -> HexagonMap | None:
     """Draw areas; those that stand side by side in their list lie side by side. Nothing where there are none."""
     if not areas:
         return None
+    left_out, areas = max(0, len(areas) - MOST_AREAS), areas[:MOST_AREAS]
     across = ceil(sqrt(1.4 * len(areas)))
     numbers = np.array([number for _, number in areas])
     cuts = np.unique(np.quantile(numbers, np.linspace(0, 1, CLASSES + 1)[1:-1]))
@@ -46,14 +53,12 @@ def hexagon_map(areas: Sequence[tuple[str, float]]) -> HexagonMap | None:
         along = along if down % 2 == 0 else across - 1 - along  # back and forth, so that neighbours stay neighbours
         x = step_x * (along + 0.5 + 0.5 * (down % 2)) + 2
         y = RADIUS + step_y * down + 2
-        corners = (
-            (x + RADIUS * 0.96 * cos(pi / 6 + i * pi / 3), y + RADIUS * 0.96 * sin(pi / 6 + i * pi / 3))
-            for i in range(6)
-        )
-        outline = "M" + "L".join(f"{a:.1f},{b:.1f}" for a, b in corners) + "Z"
-        found.append(Hexagon(outline, int(shades[k]), f"{name}: {number:,.0f}"))
+        found.append(Hexagon(f"{x:.0f}", f"{y:.0f}", int(shades[k]), f"{name}: {number:,.0f}"))
+    corners = (RADIUS * 0.96 * complex(cos(pi / 6 + i * pi / 3), sin(pi / 6 + i * pi / 3)) for i in range(6))
+    outline = "M" + "L".join(f"{corner.real:.1f},{corner.imag:.1f}" for corner in corners) + "Z"
     height = RADIUS * 2 + step_y * (ceil(len(areas) / across) - 1) + 4
-    return HexagonMap(ceil(step_x * (across + 0.5) + 4), ceil(height), tuple(found), _key(numbers, shades))
+    width = ceil(step_x * (across + 0.5) + 4)
+    return HexagonMap(width, ceil(height), outline, tuple(found), _key(numbers, shades), left_out)
 
 
 def _key(numbers: Floats, shades: Ints) -> tuple[tuple[int, str], ...]:

@@ -15,6 +15,7 @@ from discreet.server.curve import AttackCurve, attack_curve
 from discreet.server.dataset import COLUMNS, Dataset
 from discreet.server.denied import Denied
 from discreet.server.pages.frame import PageFrame, Visit, may_open, see_other
+from discreet.server.plots import plots_of_all
 from discreet.server.refinement import room_of
 from discreet.server.roles import allowed
 from discreet.server.service import Service
@@ -92,7 +93,19 @@ class OfficePages:
         curve = await self._curve(dataset)
         shown: dict[str, Any] = {"dataset": dataset, "margins": margins[:MOST_MARGINS], "many": len(margins)}
         shown |= {"curve": curve, "line": None if curve is None else curve_line(curve)}
+        shown |= {"plots": await asyncio.to_thread(self._plots, dataset)}
         return self.frame.page(visit, "office_edition.html", f"{dataset.name} {dataset.edition}", **shown)
+
+    def _plots(self, dataset: Dataset) -> list[tuple[str, float, float]]:
+        """What plots told each project and all of them, and the most; nothing where none are drawn."""
+        policy, place = dataset.policy, (dataset.name, dataset.edition)
+        if policy.plot_account <= 0:
+            return []
+        each = [
+            (self.store.projects.find(number).name, told, policy.plot_account)
+            for number, told in sorted(self.store.plots.told(*place).items())
+        ]
+        return [*each, ("All projects, each plot once", self.store.plots.told_to_all(*place), plots_of_all(policy))]
 
     async def _curve(self, dataset: Dataset) -> AttackCurve | None:
         """The curve, worked out once in the line of questions; none where the records are too many for a page."""

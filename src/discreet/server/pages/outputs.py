@@ -19,6 +19,7 @@ from discreet.server.handed_in import (
     Findings,
     OutputReading,
     Released,
+    beside_releases,
     handed_in,
     turn_digest,
 )
@@ -70,6 +71,7 @@ class OutputPages:
             self.frame.route(f"{one}/comment", self.comment, methods=("POST",)),
             self.frame.route(f"{one}/decide", self.decide, methods=("POST",)),
             self.frame.route(f"{one}/release", self.release, methods=("POST",)),
+            self.frame.route(f"{one}/withdraw", self.withdraw, methods=("POST",)),
             self.frame.route(f"{one}/files/{{file:int}}", self.give_file),
         ]
 
@@ -150,10 +152,10 @@ class OutputPages:
 
         return await asyncio.to_thread(work)
 
-    def _released(self) -> list[Released]:
-        """All tables that were released so far, of all projects."""
+    def _released(self, rows: Sequence[OutputRow] | None = None) -> list[Released]:
+        """Tables of outputs that were released, of all projects; of all such outputs where none are named."""
         found = []
-        for row in self.store.outputs.listed(released=True):
+        for row in self.store.outputs.listed(released=True) if rows is None else rows:
             for file in self.store.outputs.files(row.id, row.turn):
                 if file.kind == "table":
                     _, content = self.store.outputs.content(row.id, file.id)
@@ -162,6 +164,20 @@ class OutputPages:
                         Released(words, msgspec.json.decode(file.reading, type=OutputReading), content, file.name)
                     )
         return found
+
+    def _since(self, row: OutputRow, files: Sequence[FileRow]) -> tuple[frozenset[int], list[str]]:
+        """All outputs that are released now, and what files of this turn tell beside those that came after them."""
+        released = self.store.outputs.listed(released=True)
+        later = self._released([one for one in released if one.released_at() >= row.handed_in])
+        found: list[str] = []
+        for file in files:
+            if file.turn == row.turn and file.kind == "table" and later:
+                _, content = self.store.outputs.content(row.id, file.id)
+                reading = msgspec.json.decode(file.reading, type=OutputReading)
+                known = msgspec.json.decode(file.findings, type=Findings).differencing
+                told = beside_releases(file.name, content, reading, later)
+                found += [words for words in told if words not in known]
+        return frozenset(one.id for one in released), found
 
     # ---- one output -----------------------------------------------------------------------------------------
 
@@ -184,6 +200,8 @@ class OutputPages:
             review.required()
         files = await asyncio.to_thread(self.store.outputs.files, row.id)
         names = await asyncio.to_thread(self._names, row)
+        undecided = row.state in ("open", "approved")
+        _, since = await asyncio.to_thread(self._since, row, files) if undecided else (None, [])
         assert who is not None
         shown: dict[str, Any] = {
             "row": row,
@@ -200,6 +218,9 @@ class OutputPages:
             "may_decide": bool(review) and row.state == "open" and who not in row.decided(),
             "may_release": row.state == "approved" and bool(_may_release(visit, row, project)),
             "may_fetch": _may_fetch(row, mine, bool(review)),
+            "seen": _seen(row, files),
+            "since": since,
+            "may_withdraw": who == row.requested_by and row.state in ("open", "returned", "approved"),
         }
         return self.frame.page(visit, "output.html", row.title, **shown)
 
@@ -233,10 +254,11 @@ class OutputPages:
             raise InputError("There is no such decision.", hint=f"Choose {', '.join(DECISIONS)}.")
         if row.state != "open" or who in row.decided():
             raise Denied("decided", "You, or two others, have decided on this turn.", hint="See its state.")
+        _refuse_unseen(visit, row, files)
         await self._log(visit, "output.review", decision == "approve", about, files, decision)
         try:
             words = visit.form.get("words", "")
-            await asyncio.to_thread(self.store.outputs.decide, row.id, who, decision, words)
+            await asyncio.to_thread(self.store.outputs.decide, row.id, who, decision, words, row.turn)
         except DiscreetError:
             await self._log(visit, "output.review", False, about, files, "not-kept")
             raise
@@ -248,11 +270,35 @@ class OutputPages:
         about = f"output:{row.id}:{row.turn}"
         files = await asyncio.to_thread(self.store.outputs.files, row.id, row.turn)
         found = _may_release(visit, row, project)
-        await self._log(visit, "output.release", bool(found), about, files, None if found else found.reason)
+        if not found:
+            await self._log(visit, "output.release", False, about, files, found.reason)
         found.required()
+        _refuse_unseen(visit, row, files)
         who = visit.who.principal_id
         assert who is not None
-        await asyncio.to_thread(self.store.outputs.release, row.id, who)
+        beside, unseen = await asyncio.to_thread(self._since, row, files)
+        if unseen:
+            await self._log(visit, "output.release", False, about, files, "differencing")
+            words = "Returned, because of what was released meanwhile: " + "; ".join(unseen)
+            await asyncio.to_thread(self.store.outputs.send_back, row.id, who, words)
+            return see_other(f"/outputs/{row.id}")
+        await self._log(visit, "output.release", True, about, files)
+        try:
+            await asyncio.to_thread(self.store.outputs.release, row.id, who, row.turn, beside)
+        except DiscreetError:
+            await self._log(visit, "output.release", False, about, files, "not-kept")
+            raise
+        return see_other(f"/outputs/{row.id}")
+
+    async def withdraw(self, visit: Visit) -> Response:
+        """Take one's own output back."""
+        row, _ = await self._output(visit)
+        await self._projects(visit)
+        who = visit.who.principal_id
+        assert who is not None
+        files = await asyncio.to_thread(self.store.outputs.files, row.id, row.turn)
+        await self._log(visit, "output.withdraw", who == row.requested_by, f"output:{row.id}:{row.turn}", files)
+        await asyncio.to_thread(self.store.outputs.withdraw, row.id, who)
         return see_other(f"/outputs/{row.id}")
 
     async def give_file(self, visit: Visit) -> Response:
@@ -297,8 +343,21 @@ class OutputPages:
         await self.log.append(entry)
 
 
+def _seen(row: OutputRow, files: Sequence[FileRow]) -> str:
+    """What forms send back, so that nobody decides on files that came after those that they looked at."""
+    return f"{row.turn}:{turn_digest([(one.name, one.digest) for one in files if one.turn == row.turn])}"
+
+
+def _refuse_unseen(visit: Visit, row: OutputRow, files: Sequence[FileRow]) -> None:
+    if visit.form.get("seen", "") != _seen(row, files):
+        raise Denied(
+            "changed", "Other files were handed in since you looked.", hint="Load the page and look again.", status=409
+        )
+
+
 def _subject(row: OutputRow, project: ProjectRow) -> Subject:
-    agreed = frozenset(who for who, kind in row.decided().items() if kind == "approve")
+    """Whoever came to the project after they approved counts no longer."""
+    agreed = frozenset(who for who, kind in row.decided().items() if kind == "approve") - project.members
     return Subject(belongs_to=project.members, requested_by=row.requested_by, approved_by=agreed)
 
 

@@ -11,8 +11,10 @@ from discreet.server.pages.frame import PageFrame
 from discreet.server.pages.log import LogPages
 from discreet.server.pages.office import OfficePages
 from discreet.server.pages.outputs import OutputPages
+from discreet.server.pages.plots import PlotPages
 from discreet.server.pages.requests import RequestPages
 from discreet.server.pages.tables import TablePages
+from discreet.server.plots import PlotDesk
 from discreet.server.service import Service
 from discreet.server.sign_in import SignIn
 
@@ -37,6 +39,7 @@ def page_routes(
         ways = AccountPages(frame, sign_in.provider is not None, sign_in.passkeys is not None)
         found += [*ways.routes(), *sign_in.routes(), *OutputPages(frame, sign_in.store, service.log).routes()]
         found += OfficePages(frame, service, sign_in.store).routes()
+        found += PlotPages(frame, PlotDesk(service, sign_in.store)).routes()
         found += RequestPages(frame, service, sign_in.store).routes()
         if log_folder is not None:
             found += LogPages(frame, log_folder).routes()

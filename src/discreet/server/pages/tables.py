@@ -16,7 +16,7 @@ from discreet.server.dataset import Dataset
 from discreet.server.description import ALTERED, variable_page
 from discreet.server.gate import admitted, estimated_cells
 from discreet.server.pages.calls import calls_of
-from discreet.server.pages.choices import choices_of
+from discreet.server.pages.choices import choices_of, counted_words
 from discreet.server.pages.frame import PageFrame, Visit, see_other
 from discreet.server.pages.grid import grid_of
 from discreet.server.pages.hexagons import hexagon_map
@@ -130,6 +130,7 @@ class TablePages:
             "request_number": "",
         }
         found["choices"] = choices_of(dataset, layout, base)
+        found["what"] = table_words(dataset, layout)
         if not layout.variables:
             return found
         try:
@@ -148,7 +149,7 @@ class TablePages:
         reply = await self.service.ask(
             visit.who, (dataset.name, dataset.edition), layout.body(), "jsonstat", visit.number
         )
-        await self._remember(visit, dataset, question)
+        await self._remember(visit, dataset, question, layout)
         table = table_of_jsonstat(reply.content)
         totals = {name: str(dataset.hierarchies[name].total) for name in table.variables}
         words = {name: part.label or name for name, part in dataset.catalogue.variables.items()}
@@ -156,8 +157,8 @@ class TablePages:
         bars = json.dumps([list(bar) for bar in grid.bars])
         return {"grid": grid, "map": hexagon_map(grid.areas), "bars": bars, "request_number": visit.number}
 
-    async def _remember(self, visit: Visit, dataset: Dataset, question: Question) -> None:
-        """Enter the question into the history of who asked, once while they look at the same table."""
+    async def _remember(self, visit: Visit, dataset: Dataset, question: Question, layout: TableLayout) -> None:
+        """Enter the question, and how it was laid out, into the history of who asked, once while they look at it."""
         store, person = self.store, visit.who.principal_id
         if store is None or person is None:
             return
@@ -169,7 +170,7 @@ class TablePages:
                 return
             given: dict[str, Any] = {
                 "digest": question.digest,
-                "spec": question.canonical,
+                "spec": json.dumps([*json.loads(question.canonical), layout.query]),
                 "decision": "answered",
                 "cells": cells,
             }
@@ -218,19 +219,39 @@ class TablePages:
         assert self.store is not None
         assert who.principal_id is not None
         rows = await asyncio.to_thread(self.store.questions.of, who.principal_id)
-        return self.frame.page(visit, "history.html", "History", rows=[_remembered(row) for row in rows])
+        shown = [_remembered(row, self.service.datasets.get((row.dataset, row.edition))) for row in rows]
+        return self.frame.page(visit, "history.html", "History", rows=shown)
 
 
 def _origin(request: Request) -> str:
     return f"{request.url.scheme}://{request.url.netloc}"
 
 
-def _remembered(row: Any) -> dict[str, Any]:
-    """A line of the history: a canonical question as an address."""
-    dataset, edition, universe, area, variables, value = json.loads(row.spec)
-    items = tuple(f"{name}:{level}" for name, level in variables)
+def table_words(dataset: Dataset, layout: TableLayout) -> str:
+    """What a table shows, in words: what is counted, of whom, by what, when."""
+    catalogue = dataset.catalogue
+    value = catalogue.values.get(layout.value)
+    if value is None:
+        found = counted_words(dataset)
+    else:
+        words = value.label or layout.value
+        found = f"Mean of {words}" if layout.measure == "mean" else words
+        found += f" ({value.unit})" if value.unit and layout.percent == "none" else ""
+    found += {"row": ", % of row", "column": ", % of column", "all": ", % of all"}.get(layout.percent, "")
+    universe = next((part for part in catalogue.universes if part.name == layout.universe), None)
+    found += f", {universe.label or universe.name}" if universe else ""
+    found += f", {layout.area}" if layout.area else ""
+    names = [catalogue.variables[name].label or name for name in layout.names if name in catalogue.variables]
+    return f"{found} by {', '.join(names)}" + (f", {catalogue.period}." if catalogue.period else ".")
+
+
+def _remembered(row: Any, dataset: Dataset | None) -> dict[str, Any]:
+    """A line of the history: the address of the page that was looked at, and what it showed."""
+    name, edition, universe, area, variables, value, *query = json.loads(row.spec)
+    items = tuple(f"{variable}:{level}" for variable, level in variables)
     layout = TableLayout(
         rows=items[:1], columns=items[1:], universe=universe, area=area or "", value=value or "", ask="yes"
     )
-    words = ", ".join(items) + (f" for {universe}" if universe != "all" else "") + (f" in {area}" if area else "")
-    return {"row": row, "words": words, "address": f"/tables/{dataset}/{edition}?{layout.query}"}
+    layout = layout_of(query_pairs(query[0])) if query else layout
+    words = ", ".join(items) if dataset is None else table_words(dataset, layout)
+    return {"row": row, "words": words, "address": f"/tables/{name}/{edition}?{layout.query}"}

@@ -4,12 +4,14 @@ document.addEventListener("htmx:configRequest", (event) => {
   const token = document.querySelector('meta[name="csrf-token"]');
   if (token && event.detail.verb !== "get") event.detail.headers["X-CSRF-Token"] = token.content;
 });
-document.addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll("[data-copy]")) {
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      button.textContent = "Copied";
-    });
-  }
+const showCopies = () => {
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = !navigator.clipboard;
+};
+document.addEventListener("DOMContentLoaded", showCopies);
+document.addEventListener("htmx:afterSwap", showCopies);
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+  button.textContent = "Copied";
 });

@@ -74,6 +74,10 @@ class OutputRow:
         """Who decided what on this turn."""
         return {one.principal_id: one.kind for one in self.remarks if one.turn == self.turn and one.kind in DECISIONS}
 
+    def released_at(self) -> int:
+        """When it was released; 0 where it was not."""
+        return max((one.made for one in self.remarks if one.kind == "release"), default=0)
+
     def seen_by(self, principal_id: int) -> tuple[RemarkRow, ...]:
         """Remarks that somebody may see: a checker sees those of the other one after their own decision."""
         mine = principal_id in self.decided() or principal_id == self.requested_by
@@ -125,13 +129,13 @@ class Outputs(StorePart):
         _plain(words)
         written(self.engine, lambda connection: self._remark(connection, number, principal_id, "comment", words))
 
-    def decide(self, number: int, principal_id: int, decision: str, words: str) -> OutputRow:
+    def decide(self, number: int, principal_id: int, decision: str, words: str, turn: int) -> OutputRow:
         """Decide on a turn, once, with a reason; the second decision moves it on.
 
         Raises
         ------
         Denied
-            When it is not open, one's own, decided by the same person before, or by two already.
+            When it is not open or in another turn, one's own, decided by the same person before, or by two already.
         """
         _plain(words)
         if decision not in DECISIONS:
@@ -140,7 +144,7 @@ class Outputs(StorePart):
         def work(connection: Connection) -> OutputRow:
             row = _row(connection, number, lock=True)
             before = row.decided()
-            if row.state != "open":
+            if row.state != "open" or row.turn != turn:
                 raise Denied("not-open", "This output is not to be decided on now.", hint="See its state.")
             if principal_id == row.requested_by:
                 raise Denied("own", "Nobody decides on what is their own.", hint="Two others decide.")
@@ -155,20 +159,60 @@ class Outputs(StorePart):
 
         return written(self.engine, work)
 
-    def release(self, number: int, principal_id: int) -> OutputRow:
-        """Release what two checkers approved.
+    def withdraw(self, number: int, principal_id: int) -> None:
+        """Take an output back that was not released.
 
         Raises
         ------
         Denied
-            When two did not.
+            When it is another's, or decided on for good.
+        """
+
+        def work(connection: Connection) -> None:
+            row = _row(connection, number, lock=True)
+            if row.requested_by != principal_id or row.state not in ("open", "returned", "approved"):
+                raise Denied("not-yours", "This output cannot be withdrawn by you now.", hint="See its state.")
+            connection.execute(update(T).where(T.c.id == number).values(state="withdrawn"))
+
+        written(self.engine, work)
+
+    def send_back(self, number: int, principal_id: int, words: str) -> None:
+        """Return what was approved, because another release came in between."""
+
+        def work(connection: Connection) -> None:
+            if _row(connection, number, lock=True).state == "approved":
+                self._remark(connection, number, principal_id, "comment", words[:LONGEST])
+                connection.execute(update(T).where(T.c.id == number).values(state="returned"))
+
+        written(self.engine, work)
+
+    def release(self, number: int, principal_id: int, turn: int, beside: frozenset[int]) -> OutputRow:
+        """Release the turn that two checkers approved.
+
+        Parameters
+        ----------
+        number, principal_id, turn
+            Which output, by whom, and which of its turns.
+        beside
+            Numbers of all outputs that were released when this one was compared with them.
+
+        Raises
+        ------
+        Denied
+            When two did not, or another output was released in between.
         """
 
         def work(connection: Connection) -> OutputRow:
             row = _row(connection, number, lock=True)
             agreed = [who for who, kind in row.decided().items() if kind == "approve" and who != row.requested_by]
-            if row.state != "approved" or len(agreed) < CHECKERS or principal_id == row.requested_by:
+            ready = row.state == "approved" and row.turn == turn and len(agreed) >= CHECKERS
+            if not ready or principal_id == row.requested_by:
                 raise Denied("four-eyes", "Two checkers must approve of it first.", hint="See its state.")
+            # Whoever releases another one waits here, so that no two are released without being compared.
+            connection.execute(select(T.c.id).where(T.c.state == "approved").order_by(T.c.id).with_for_update())
+            now = connection.execute(select(T.c.id).where(T.c.state == "released")).scalars().all()
+            if frozenset(now) != beside:
+                raise Denied("changed", "Another output was released meanwhile.", hint="Look again.", status=409)
             self._remark(connection, number, principal_id, "release", "Released.")
             connection.execute(update(T).where(T.c.id == number).values(state="released"))
             return _row(connection, number)
