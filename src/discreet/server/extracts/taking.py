@@ -17,7 +17,7 @@ from discreet.engine.draws import draws, siphash
 from discreet.errors import ProtectionError
 from discreet.files.frames import condition_mask
 from discreet.keys import Key
-from discreet.model.arrays import Bools
+from discreet.model.arrays import Bools, Ints
 from discreet.model.condition import Condition
 from discreet.server.denied import Denied
 from discreet.server.extracts.codebook import CodebookVariable

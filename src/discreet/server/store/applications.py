@@ -16,7 +16,7 @@ from discreet.server.denied import Denied
 from discreet.server.store.database import insert_into, new_id, read, written
 from discreet.server.store.editions import edition_in, refuse_closed
 from discreet.server.store.part import StorePart, plain_text
-from discreet.server.store.projects import ProjectRow, project_in
+from discreet.server.store.projects import ProjectRow, grant_in, project_in
 from discreet.server.store.tables import (
     APPLICATION,
     APPLICATION_EVENT,
