@@ -21,7 +21,7 @@ from discreet.server.config import ServerConfig, read_config, refuse_untrusted
 from discreet.server.dataset import Dataset
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
-from discreet.server.worker import SOCKET, answering_key, opened_datasets
+from discreet.server.worker import SOCKET, answering_key, opened_datasets, opened_files
 from discreet.trust.log.process import LoggerProcess, start_logger
 
 START_WITHIN = 120.0
@@ -217,6 +217,8 @@ def register(config: ServerConfig, datasets: dict[tuple[str, str], Dataset]) -> 
                 key_fingerprint=dataset.manifest.key or ("none" if drawn is None else drawn.fingerprint),
                 key_version=dataset.manifest.key_version,
             )
+        for file in opened_files(config).values():
+            store.editions.register(file.name, file.edition, key_fingerprint=file.manifest.key, key_version=1)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -53,7 +53,7 @@ class PlainLog:
         self.kept = kept
 
     def append(self, entry: Any) -> None:
-        asyncio.run(self.kept.append(entry))
+        self.kept.entries.append(entry)
 
 
 class Desk:

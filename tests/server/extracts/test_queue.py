@@ -218,7 +218,7 @@ def test_what_a_killed_worker_left_is_removed_and_the_job_done_again(desk: Desk,
         desk.worker.run_once()
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    left = [path for path in desk.folder.iterdir()]
+    left = list(desk.folder.iterdir())
     assert any(path.name.startswith(WORK) for path in left)
     assert desk.store.extracts.find(number).state == "running"
     clock.time += LEASE + 1

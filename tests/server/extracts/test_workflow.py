@@ -139,7 +139,7 @@ def test_every_member_accepts_for_themselves(desk: Desk) -> None:
     assert desk.ask(number, "age", name="Ben") > 0
 
 
-def test_a_renewal_that_is_refused_lets_the_project_end_in_its_time(desk: Desk, clock: Any) -> None:
+def test_a_project_goes_on_while_its_renewal_is_looked_at_and_ends_when_it_is_refused(desk: Desk, clock: Any) -> None:
     number, applications = desk.active(), desk.store.applications
     applications.act(number, desk.ids["Ada"], "renew")
     assert desk.ask(number, "age") > 0  # it goes on while people look at it

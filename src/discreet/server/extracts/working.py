@@ -118,8 +118,10 @@ class ExtractWorker:
         except Denied as error:
             if error.kind != "lease-over":
                 self._end(job, f"{error.message} {error.hint}".strip(), error.kind, refused=True)
-        except DiscreetError as error:
-            self.say(f"Extract {job.id} was not made: {error.message}")
+        except Exception as error:
+            # The text of what nobody thought of may be about records: the operator gets its kind, nobody its words.
+            words = error.message if isinstance(error, DiscreetError) else type(error).__name__
+            self.say(f"Extract {job.id} was not made: {words}")
             self._end(job, "It could not be made. The office knows why.", "not-made")
         finally:
             if not done:

@@ -286,6 +286,14 @@ class Applications(StorePart):
 
         return written(self.engine, work)
 
+    def has_accepted(self, number: int, principal_id: int) -> bool:
+        """Whether somebody accepted the current conditions of a project."""
+
+        def work(connection: Connection) -> bool:
+            return self._accepted(connection, _row(connection, number), principal_id)
+
+        return read(self.engine, work)
+
     def find(self, number: int) -> ApplicationRow:
         """An application as it is now.
 
