@@ -115,7 +115,7 @@ class RecipientSecret:
         if not isinstance(key, x25519.X25519PrivateKey):
             raise InputError(
                 f"The file {Path(path).name!r} holds no key for extracts.",
-                hint="Give the file that `discreet extract-key` made.",
+                hint="Give the file that `discreet extracts key` made.",
             )
         return cls(key)
 
