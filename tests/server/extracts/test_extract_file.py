@@ -300,7 +300,7 @@ def test_a_changed_file_another_key_and_a_changed_folder_are_refused(
         ({"age = { label": "serial = { label"}, "cannot be the name"),
         ({'household = "household"\n': ""}, "names no household"),
         (
-            {'method = "recode"\ncolumn = "age"\ntop = 85': 'method = "pram"\ncolumns = ["sex"]'},
+            {'method = "recode"\ncolumn = "age"\ntop = 85': 'method = "microaggregate"\ncolumns = ["income"]\nk = 3'},
             "not used for extracts",
         ),
         ({"threshold = 2000": "threshold = 0"}, "at least 1"),
@@ -318,3 +318,33 @@ def test_a_seed_is_no_key_and_an_edition_never_changes(folder: Path, source: pa.
         build(folder, name="seeded", key=Key.from_seed(1))
     with pytest.raises(DiscreetError, match="never changes"):
         build(folder)
+
+
+def test_an_edition_with_another_threshold_shows_the_same_exchange(
+    file: ExtractFile, folder: Path, source: pa.Table
+) -> None:
+    """Two exchanges of the same households would give each other away: who differs between editions was moved."""
+    other = build(folder, {"threshold = 2000": "threshold = 4000", "1990.1": "1990.2"}, "later")
+    pairs = Counter((one["district"], two["district"]) for one, two in zip(kept(file), kept(other), strict=True))
+    merged = dict(pairs.keys())
+    assert len(merged) == len(pairs)  # every area of the one edition became one area of the other
+    assert len(set(merged.values())) < len(merged)
+
+
+def test_two_keys_for_the_same_records_are_refused(
+    file: ExtractFile, folder: Path, source: pa.Table, store: Any
+) -> None:
+    from discreet.server.serving import register_file
+    from discreet.server.store.failures import StoreConflict
+
+    register_file(store, file)
+    register_file(store, file)
+    other = build(folder, {"1990.1": "1990.3"}, f"another-{store.engine.dialect.name}", key=Key(bytes(range(5, 37))))
+    with pytest.raises(StoreConflict, match="another key"):
+        register_file(store, other)
+
+
+def test_exact_counts_are_not_told(file: ExtractFile) -> None:
+    """With exact counts of chosen cases, a user would find the households that mark their extracts, and add them."""
+    sizes = [estimate(file, wanted(file, "age", where=[f"income > {limit}"])) for limit in range(10_000, 20_000, 100)]
+    assert len({one.about for one in sizes}) < len({one.rows for one in sizes}) / 3

@@ -121,6 +121,7 @@ def test_from_application_to_decrypted_file(window: Callable[..., Any], office: 
         page.get_by_label("Cases").fill("age >= 40")
         page.get_by_label("Cases").blur()
         page.get_by_text("would be alone with age").wait_for()
+        assert "rows" in page.locator("#estimate").text_content()
         assert page.locator("main img").count() == 0
         with page.expect_download() as saved:
             page.get_by_role("button", name="Save as definition").click()

@@ -49,6 +49,8 @@ class DrawnSample:
     areas: GuardedAreas | None
     levels: tuple[str, ...]
     """Levels of areas that are shown, from the coarsest on."""
+    finest: str
+    """The finest level that the records have, shown or not."""
     guarded: Mapping[str, GuardedAreas]
     household: Ints
     position: Ints
@@ -149,7 +151,9 @@ def draw_sample(plan: ExtractPlan, job: RecipeJob, key: Key) -> DrawnSample:
     if plan.collective:
         masks = [np.asarray(condition_mask(table, one).fill_null(False), np.bool_) for one in plan.collective]
         alone = np.logical_and.reduce(masks)
-    purpose = f"systematic sample/{plan.name}/{plan.edition}"
+    # By the name alone: a later edition of the same records draws the same households, so that no two editions differ
+    # in whom they show.
+    purpose = f"systematic sample/{plan.name}"
     start = float(fractions(draws(key.secret, purpose, 1, np.zeros(1, np.int64)))[0])
     chosen = draw_systematic(household, area, plan.sample.density, start, alone)
     if not chosen.any():
@@ -159,7 +163,7 @@ def draw_sample(plan: ExtractPlan, job: RecipeJob, key: Key) -> DrawnSample:
     if alone is not None and alone.any():  # drawn one by one, so that nobody tells who lives with whom
         household = np.where(alone, household.max() + 1 + np.cumsum(alone), household)
     rows = np.flatnonzero(chosen)
-    return DrawnSample(table.take(rows), areas, shown, guarded, household[rows], position[rows])
+    return DrawnSample(table.take(rows), areas, shown, part.levels[-1], guarded, household[rows], position[rows])
 
 
 def _numbers(method: Method) -> Sequence[str]:
@@ -231,14 +235,15 @@ def protect_sample(plan: ExtractPlan, drawn: DrawnSample, key: Key) -> Release[R
     """A release of the sample whose claims were checked; one that does not hold is refused."""
     data = _microdata(plan, drawn)
     steps: list[Method] = []
-    if drawn.levels and drawn.areas is not None:
-        names = {path[-1]: shown[-1] for path, shown in drawn.areas.codes.items()}
-        steps += _recodes(drawn.levels[-1], names)
-    for name, found in drawn.guarded.items():
-        steps += _recodes(name, {path[-1]: shown[-1] if shown else "other" for path, shown in found.codes.items()})
+    # Households exchange the finest areas that there are, and only then are areas merged: an edition with another
+    # threshold shows the same exchange, which two editions with two of them would give away.
     if plan.swap is not None and drawn.levels:
         swap = plan.swap
         steps.append(Swap(drawn.levels[-1], HOUSEHOLD, within=swap.within, profile=tuple(swap.profile), rate=swap.rate))
+    if drawn.levels and drawn.areas is not None:
+        steps += _recodes(drawn.levels[-1], _shown_by_finest(drawn))
+    for name, found in drawn.guarded.items():
+        steps += _recodes(name, {path[-1]: shown[-1] if shown else "other" for path, shown in found.codes.items()})
     steps += plan.methods
     if not steps:
         raise ProtectionError("The plan protects nothing.", hint="Add [swap] or [[protect]], or guard areas.")
@@ -269,7 +274,7 @@ def _microdata(plan: ExtractPlan, drawn: DrawnSample) -> Microdata:
     names = [name for name in dict.fromkeys([*plan.variables, *_swap_columns(plan)]) if name not in levels]
     columns: dict[str, Any] = {name: drawn.columns[name] for name in names}
     if drawn.levels and drawn.areas is not None:
-        columns[drawn.levels[-1]] = drawn.columns[drawn.levels[-1]].cast(pa.string())
+        columns[drawn.levels[-1]] = drawn.columns[drawn.finest].cast(pa.string())  # merged after the exchange
         shown = _shown_codes(drawn)
         columns |= {name: pa.array([codes[k] for codes in shown]) for k, name in enumerate(drawn.levels[:-1])}
     columns[HOUSEHOLD] = pa.array(drawn.household)
@@ -292,11 +297,29 @@ def _microdata(plan: ExtractPlan, drawn: DrawnSample) -> Microdata:
 
 
 def _shown_codes(drawn: DrawnSample) -> list[tuple[str, ...]]:
+    """Codes that are shown of every record's own area, before any exchange."""
     assert drawn.areas is not None
     import pyarrow as pa
 
-    by_last = {path[-1]: shown for path, shown in drawn.areas.codes.items()}
-    return [by_last[code] for code in drawn.columns[drawn.levels[-1]].cast(pa.string()).to_pylist()]
+    columns = [drawn.columns[name].cast(pa.string()).to_pylist() for name in drawn.levels]
+    return [drawn.areas.codes[path] for path in zip(*columns, strict=True)]
+
+
+def _shown_by_finest(drawn: DrawnSample) -> dict[str, str]:
+    """The finest code that is shown of each finest area.
+
+    Raises
+    ------
+    InputError
+        When a finest area lies in two others.
+    """
+    import pyarrow as pa
+
+    finest = drawn.columns[drawn.finest].cast(pa.string()).to_pylist()
+    pairs = {(code, shown[-1]) for code, shown in zip(finest, _shown_codes(drawn), strict=True)}
+    if len(pairs) != len(set(finest)):
+        raise InputError(f"Codes of {drawn.finest!r} lie in several areas.", hint="Give every area a code of its own.")
+    return dict(pairs)
 
 
 # ---- order, numbers, strata ---------------------------------------------------------------------------------
@@ -310,8 +333,7 @@ def finished(plan: ExtractPlan, drawn: DrawnSample, release: Release[RecordCusto
     public, order = release.public.records.columns, release.custodian.order
     _, number = np.unique(drawn.household, return_inverse=True)
     households = int(number.max()) + 1
-    place = f"{plan.name}/{plan.edition}"
-    chance = draws(key.secret, f"order of households/{place}", 1, np.arange(households))
+    chance = draws(key.secret, f"order of households/{plan.name}", 1, np.arange(households))
     serial = np.argsort(np.argsort(chance, kind="stable"), kind="stable") + 1
     columns = {name: public[name] for name in plan.variables if name in public.column_names}
     area = np.zeros(len(order), np.int64)
@@ -327,7 +349,7 @@ def finished(plan: ExtractPlan, drawn: DrawnSample, release: Release[RecordCusto
             if name in plan.variables:
                 columns[name] = pa.chunked_array([pa.array([above[code][k] for code in finest], pa.string())])
         area = _numbers_of(drawn.areas, finest)
-    stratum = _strata(plan.geography, drawn, area, order, number, key, place)
+    stratum = _strata(plan.geography, drawn, area, order, number, key, plan.name)
     columns |= {
         "_household": pa.array(serial[number[order]]),
         "_person": pa.array(_person(number, drawn.position)[order]),

@@ -96,7 +96,7 @@ def write_package(
     with zipfile.ZipFile(sealed, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=1) as archive:
         tables = taken(file, order.order, key, work, progress)
         name = DATA[wanted.file]
-        with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as stream:
+        with archive.open(name, "w", force_zip64=True) as stream:
             counted = _Counted(stream)
             rows = (_write_csv if wanted.file == "csv" else _write_parquet)(counted, wanted.columns, chosen, tables)
         digests[name] = counted.digest
@@ -108,7 +108,7 @@ def write_package(
             **(syntax_files(chosen, strata=wanted.strata) if wanted.file == "csv" else {}),
         }
         for name, text in small.items():
-            archive.writestr(zipfile.ZipInfo(name), text.encode())
+            archive.writestr(name, text.encode())
             digests[name] = hashlib.sha256(text.encode()).hexdigest()
         manifest = PackageManifest(
             format=FORMAT,
@@ -125,8 +125,8 @@ def write_package(
             files=digests,
         )
         content = msgspec.json.format(msgspec.json.encode(manifest, order="sorted"), indent=1)
-        archive.writestr(zipfile.ZipInfo(MANIFEST), content)
-        archive.writestr(zipfile.ZipInfo(SIGNATURE), order.signer.signature(content))
+        archive.writestr(MANIFEST, content)
+        archive.writestr(SIGNATURE, order.signer.signature(content))
     sealed.close()
     return SealedPackage(sealed.digest, sealed.size, rows)
 

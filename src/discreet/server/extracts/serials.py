@@ -61,15 +61,15 @@ def households_of(key: Key, place: str, numbers: Ints) -> Ints:
     return found
 
 
-def left_out(key: Key, place: str, principal: int, households: Ints, share: float) -> Bools:
+def left_out(key: Key, name: str, principal: int, households: Ints, share: float) -> Bools:
     """Households that no extract of a user has.
 
     Parameters
     ----------
     key
         The secret of the edition.
-    place
-        Data set and edition.
+    name
+        The data set: all its editions lack the same, so that two of them do not fill each other's gaps.
     principal
         Whose extracts.
     households
@@ -77,5 +77,5 @@ def left_out(key: Key, place: str, principal: int, households: Ints, share: floa
     share
         How many of them are left out.
     """
-    found: Bools = fractions(draws(key.secret, f"mark/{place}/{principal}", 1, households)) < share
+    found: Bools = fractions(draws(key.secret, f"mark/{name}/{principal}", 1, households)) < share
     return found

@@ -60,6 +60,11 @@ class SizeEstimate:
         """Share of records that are alone with their keys."""
         return self.alone / self.looked_at if self.looked_at else 0.0
 
+    @property
+    def about(self) -> int:
+        """Rows as users are told them, to two digits: exact ones would tell whom their extracts lack."""
+        return max(100, int(float(f"{self.rows:.1e}")))
+
 
 def estimate(file: ExtractFile, wanted: Definition, most: int = 1_000_000) -> SizeEstimate:
     """Rows of an extract, exactly, before households are left out as marks; and how many records are alone.
@@ -190,7 +195,7 @@ def _into_buckets(
     """Rows of an extract in files by chance; how many there are."""
     import pyarrow as pa
 
-    wanted, place = order.definition, f"{file.name}/{file.edition}"
+    wanted = order.definition
     names = list(dict.fromkeys([*wanted.variables, *(one.column for one in wanted.conditions)]))
     keys = [name for name in wanted.variables if file.variables[name].key]
     count = min(MOST_BUCKETS, -(-file.codebook.rows // BUCKET))
@@ -202,13 +207,13 @@ def _into_buckets(
         for group in file.groups(names):
             household = np.asarray(group["_household"])
             chosen = chosen_rows(file, wanted, group)
-            chosen &= ~left_out(key, place, order.principal, household, file.limits.mark)
+            chosen &= ~left_out(key, file.name, order.principal, household, file.limits.mark)
             rows, seen = rows + int(chosen.sum()), seen + len(household)
             if rows > file.limits.most_rows:
                 raise too_many(file)
             if file.limits.most_unique is not None and keys:
                 prints.append(_fingerprints(group, keys)[chosen])
-            chance = draws(key.secret, f"order/{place}/{order.number}", 1, household)
+            chance = draws(key.secret, f"order/{file.name}/{file.edition}/{order.number}", 1, household)
             kept = group.select([*HIDDEN, *wanted.variables]).append_column("_chance", pa.array(chance))
             bucket = (chance >> np.uint64(32)) * np.uint64(count) >> np.uint64(32)
             for number in np.unique(bucket[chosen]).tolist():

@@ -87,10 +87,9 @@ def by_marks(file: ExtractFile, key: Key, leak: pa.Table, principals: Sequence[i
             if row in wanted:
                 wanted[row] = -1 if wanted[row] not in (0, household) else household
     sure = np.array(sorted({household for household in wanted.values() if household > 0}), np.int64)
-    place = f"{file.name}/{file.edition}"
     found = []
     for principal in principals:
-        absent = left_out(key, place, principal, sure, file.limits.mark)
+        absent = left_out(key, file.name, principal, sure, file.limits.mark)
         found.append(Suspect(None, principal, len(sure), int((~absent).sum())))
     return sorted(found, key=lambda one: -one.fitting)
 

@@ -155,7 +155,7 @@ class Extracts(StorePart):
             if used + wanted.rows > most:
                 raise Denied(
                     "licence-rows",
-                    f"The extract has {wanted.rows:,} rows, and your licence has {max(0, most - used):,} left.",
+                    "The extract has more rows than your licence has left.",
                     hint="Ask for a smaller share of the households, or for fewer cases.",
                     status=413,
                 )
