@@ -46,7 +46,7 @@ class SamplePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Conditions of persons in collective dwellings, who are drawn one by one."""
 
 
-class AreasPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class ShownAreasPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """What is shown of areas."""
 
     levels: list[str]
@@ -95,7 +95,7 @@ class ExtractPlan(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     year: int
     """Of the census or survey."""
     sample: SamplePart
-    geography: AreasPart
+    geography: ShownAreasPart
     variables: dict[str, ExtractVariable]
     title: str = ""
     citation: str = ""
