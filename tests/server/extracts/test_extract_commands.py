@@ -15,11 +15,14 @@ from discreet.server.extracts.conditions import CONDITIONS
 from discreet.server.extracts.definition import Definition
 from discreet.server.extracts.file import open_file
 from discreet.server.roles import Role
+from discreet.server.serving import register
 from discreet.server.store.extracts import ExtractRequest
 from discreet.server.store.people import Founder
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
+from discreet.server.worker import extract_desk
 from discreet.trust import make_keys
+from discreet.trust.log.client import AsyncLogClient
 from discreet.trust.log.process import start_logger
 from tests.server.extracts.desk import form
 from tests.server.extracts.made import KEY, PLACE, PLAN, census
@@ -134,6 +137,12 @@ def test_from_plan_to_a_traced_leak(place: Path) -> None:
         first = json.loads(traced.stdout)["suspects"][0]
         assert first["name"] == "Ada"
         assert first["fitting"] == first["rows"] > 100
+    config = read_config(place / "server.toml")
+    register(config, {})
+    with Store.open(place / "server.db") as store:
+        desk = extract_desk(config, store, AsyncLogClient(place / "run" / "log.sock"))
+        assert desk is not None
+        assert [(one.name, one.edition) for one in desk.open_files()] == [("sample", "1990.1")]
     log = discreet("log", "verify", place / "log", "--public-key", place / "log.key.pub")
     assert log.exit_code == 0, log.output
 

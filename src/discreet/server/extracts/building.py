@@ -31,7 +31,7 @@ from discreet.records.household_sample import draw_systematic, pseudo_strata
 from discreet.records.recode import Recode
 from discreet.records.swap import Swap
 from discreet.server.extracts.file import ExtractFile, open_file, write_file
-from discreet.server.extracts.plan import ShownAreasPart, ExtractPlan, read_plan
+from discreet.server.extracts.plan import ExtractPlan, ShownAreasPart, read_plan
 from discreet.trust import SigningKey
 from discreet.verbs.protect import protect
 
@@ -369,7 +369,9 @@ def _person(household: Ints, position: Ints) -> Ints:
     return found
 
 
-def _strata(part: ShownAreasPart, drawn: DrawnSample, area: Ints, order: Ints, number: Ints, key: Key, place: str) -> Ints:
+def _strata(
+    part: ShownAreasPart, drawn: DrawnSample, area: Ints, order: Ints, number: Ints, key: Key, place: str
+) -> Ints:
     """Strata of households by the areas that are released: an exchange must not show in them."""
     households = int(number.max()) + 1
     released = np.empty(households, np.int64)
