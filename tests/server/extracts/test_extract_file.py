@@ -305,6 +305,9 @@ def test_a_changed_file_another_key_and_a_changed_folder_are_refused(
         ),
         ({"threshold = 2000": "threshold = 0"}, "at least 1"),
         ({"[swap]": "[swop]"}, "swop"),
+        ({"marital = {}": "with = {}"}, "cannot be the name"),
+        ({"marital = {}": '"marital-status" = {}'}, "cannot be the name"),
+        ({"marital = {}": "AGE = {}"}, "capitals"),
     ],
 )
 def test_bad_plans_are_refused(folder: Path, source: pa.Table, change: dict[str, str], words: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import BoundedSemaphore
 
 from discreet.errors import DiscreetError, unknown_name
 from discreet.server.denied import Denied
@@ -25,6 +26,8 @@ from discreet.trust.log.entries import DecisionTaken
 
 SEALED = re.compile(r"[0-9a-f]{48}\.sealed")
 """Names of sealed files: drawn, never given."""
+PATIENCE = 10.0
+"""Seconds to wait for others whose extracts are looked at: each reads the whole file."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class ExtractDesk:
     store: Store
     log: Log
     folder: Path
+    _places: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(2), repr=False)
 
     def file(self, dataset: str, edition: str) -> ExtractFile:
         """A file that is served.
@@ -84,7 +88,12 @@ class ExtractDesk:
         """
         file, grant = self._granted(who, project, wanted)
         require_granted(file, wanted, grant, ())
-        found = estimate(file, wanted)
+        if not self._places.acquire(timeout=PATIENCE):
+            raise Denied("busy", "Too many others ask.", hint="Ask again in a moment.", status=503, retry_after=5)
+        try:
+            found = estimate(file, wanted)
+        finally:
+            self._places.release()
         if found.rows > file.limits.most_rows:
             raise too_many(file)
         if found.looked_at >= found.rows:

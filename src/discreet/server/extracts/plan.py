@@ -6,6 +6,7 @@ of them.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,6 +26,14 @@ from discreet.server.catalogue import EDITION, LARGEST, NAME
 STRATUM = "stratum"
 OWN = ("serial", "person", "weight", STRATUM)
 """Columns that every extract has besides its variables."""
+VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
+"""Names that SPSS, Stata, SAS and R take alike."""
+RESERVED = re.compile(
+    r"all|and|by|eq|ge|gt|le|lt|ne|not|or|to|with|if|in|int|long|byte|float|double|strl?|using|true|false|null|nan?|inf|"
+    r"function|else|repeat|while|for|next|break",
+    re.IGNORECASE,
+)
+"""Words that one of them keeps for itself."""
 YOUNG = 10
 """Years during which a census is guarded more strictly."""
 YOUNG_DENSITY, YOUNG_THRESHOLD = 0.1, 20_000
@@ -164,12 +173,17 @@ def plan_of(raw: Mapping[str, Any], today: datetime | None = None) -> ExtractPla
 def _check_columns(plan: ExtractPlan) -> None:
     if not plan.variables:
         raise ParameterError("The plan has no variables.", hint="Add [variables.age] and the like.")
+    if len({name.lower() for name in plan.variables}) < len(plan.variables):
+        raise ParameterError("Two variables differ in capitals only.", hint="SPSS and SAS take them for one.")
     if plan.data.household is None:
         raise ParameterError("[data] of the plan names no household.", hint='Write household = "hid".')
     hidden = {plan.data.household, *plan.data.identifier, plan.data.contributor, plan.data.record_key}
     for name in plan.variables:
-        if not NAME.fullmatch(name) or name in OWN or name.startswith("_"):
-            raise ParameterError(f"{name!r} cannot be the name of a variable here.", hint=f"Not {listed(OWN)} either.")
+        if not VARIABLE.fullmatch(name) or name.lower() in OWN or RESERVED.fullmatch(name):
+            raise ParameterError(
+                f"{name!r} cannot be the name of a variable here.",
+                hint="A letter, then letters, digits and _, at most 32, and no word of SPSS, Stata, SAS or R.",
+            )
         if name in hidden:
             raise ParameterError(f"{name!r} names somebody and never leaves.", hint="Take it out of [variables].")
     if not plan.geography.levels:

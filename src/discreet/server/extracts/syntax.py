@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from discreet.files.celltext import safe_code
 from discreet.server.extracts.codebook import CodebookVariable
 
 OWN = (
@@ -17,6 +18,8 @@ OWN = (
     CodebookVariable(name="stratum", label="Stratum for variances", kind="whole"),
 )
 LONGEST = 80
+SINGLE = "'"
+"""Between double quotes SAS looks for & and %."""
 DATA = "data.csv"
 
 
@@ -38,14 +41,14 @@ def _words(text: str) -> str:
     return " ".join(plain.split())[:LONGEST]
 
 
-def _code(code: object) -> str:
-    """A code between double quotes."""
-    text = "".join(sign for sign in str(code) if ord(sign) >= 32)
-    return '"' + text.replace('"', '""') + '"'
+def _code(code: object, quote: str = '"') -> str:
+    """A code as the data have it, between quotes."""
+    text = safe_code("".join(sign for sign in str(code) if ord(sign) >= 32))
+    return quote + text.replace(quote, 2 * quote) + quote
 
 
 def _width(one: CodebookVariable) -> int:
-    return max([1, *(len(str(value).encode()) for value in one.values or ())])
+    return max([1, *(len(safe_code(str(value)).encode()) for value in one.values or ())])
 
 
 def _labelled(variables: Sequence[CodebookVariable]) -> list[tuple[CodebookVariable, list[tuple[str, str]]]]:
@@ -98,24 +101,24 @@ def stata(variables: Sequence[CodebookVariable]) -> str:
 def sas(variables: Sequence[CodebookVariable]) -> str:
     """Syntax for SAS."""
     lines = ["/* Reads the extract; set the folder first. */"]
+    formats = {one.name: f"{'$' if one.kind == 'text' else ''}v{place}_f" for place, one in enumerate(variables)}
     for one, pairs in _labelled(variables):
-        sign = "$" if one.kind == "text" else ""
-        lines += ["proc format;", f"  value {sign}{one.name[:20]}_f"]
-        lines += [f'    {_code(code) if one.kind == "text" else code} = "{words}"' for code, words in pairs]
+        lines += ["proc format;", f"  value {formats[one.name]}"]
+        lines += [f'    {_code(code, SINGLE) if one.kind == "text" else code} = "{words}"' for code, words in pairs]
         lines += ["  ;", "run;"]
     lines += ["data extract;", f'  infile "{DATA}" dsd firstobs=2 lrecl=32767 encoding="utf-8" truncover;']
     lines += [f"  length {one.name} {f'${_width(one)}' if one.kind == 'text' else '8'};" for one in variables]
     lines += ["  input " + " ".join(f"{one.name}{' $' if one.kind == 'text' else ''}" for one in variables) + ";"]
     lines += [f'  label {one.name} = "{_words(one.label)}";' for one in variables if _words(one.label)]
     for one, _ in _labelled(variables):
-        lines.append(f"  format {one.name} {'$' if one.kind == 'text' else ''}{one.name[:20]}_f.;")
+        lines.append(f"  format {one.name} {formats[one.name]}.;")
     return "\n".join([*lines, "run;", ""])
 
 
 def r(variables: Sequence[CodebookVariable]) -> str:
     """Syntax for R, without packages."""
     kinds = {"text": "character", "whole": "numeric", "number": "numeric"}
-    classes = ", ".join(f"{one.name} = '{kinds[one.kind]}'" for one in variables)
+    classes = ", ".join(f"`{one.name}` = '{kinds[one.kind]}'" for one in variables)
     lines = ["# Reads the extract; set the folder first (setwd).", "extract <- read.csv("]
     lines += [f"  '{DATA}', colClasses = c({classes}),", "  fileEncoding = 'UTF-8', na.strings = '', quote = '\"'", ")"]
     for one in variables:
@@ -128,5 +131,5 @@ def r(variables: Sequence[CodebookVariable]) -> str:
 
 
 def _r_code(code: str) -> str:
-    plain = "".join(sign for sign in code if ord(sign) >= 32)
+    plain = safe_code("".join(sign for sign in code if ord(sign) >= 32))
     return "`" + plain.replace("\\", "\\\\").replace("`", "\\`") + "`"
