@@ -46,6 +46,7 @@ def question(records: int, seed: int, activities: Sequence[int], regions: Sequen
     from discreet.relations import build_system
     from discreet.tables.suppress.attackers import Attackers
     from discreet.tables.suppress.complete import complete
+    from discreet.tables.suppress.effort import EffortLimits
     from discreet.tables.suppress.optimal import PatternDemands
 
     made = business_survey(records, seed=seed, activities=activities, regions=regions)
@@ -65,7 +66,7 @@ def question(records: int, seed: int, activities: Sequence[int], regions: Sequen
         "required": system.unsafe | system.given,
         "cost": cost,
         "demands": PatternDemands.external(np.tile(unsafe, 2), np.repeat([1, -1], len(unsafe)), level),
-        "start_pattern": complete(system, cost, attackers, None, None).withheld,
+        "start_pattern": complete(system, cost, attackers, EffortLimits()).withheld,
     }
 
 

@@ -259,6 +259,17 @@ def test_the_extra_for_benchmarks_is_added_once(project: Project) -> None:
     assert project.steps() == []
 
 
+def test_what_builds_spark_is_installed_before_it(project: Project) -> None:
+    project.add_python("python3")
+    project.run()
+    project.log.unlink()
+    project.run("spark")
+    asked = project.log.read_text().splitlines()
+    assert len(asked) == 2
+    assert "setuptools" in asked[0]
+    assert asked[1].endswith(".[spark]")
+
+
 def test_an_unknown_argument_is_refused(project: Project) -> None:
     project.add_python("python3")
     result = project.run("everything")

@@ -174,6 +174,8 @@ choose_python
 lock
 if ! base_complete || other_python_wanted; then build; fi
 if ! complete; then
+    # pyspark comes as source: what builds it is pinned like all others.
+    [ "$extra" != spark ] || pip_install 'setuptools>=70.1'
     pip_install --no-build-isolation --editable ".[$extra]"
     write_stamp "$stamp-$extra"
 fi

@@ -1,8 +1,9 @@
 """Parameters that say themselves what they may be: annotated fields of dataclasses, read by one validator.
 
 A field's type is its declaration: ``bool``, ``int``, ``float``, ``str``, ``Literal["a", "b"]``, ``tuple[str, ...]``,
-``Mapping[...]``, each with ``| None`` where it may be left out. ``Annotated[float, Number(above=0)]`` adds limits. What
-a type cannot say (``Any``) is not looked at here; rules between fields stand in ``__post_init__`` after ``super()``.
+``Mapping[...]``, each with ``| None`` where it may be left out; or ``int | Literal["a", "b"]``.
+``Annotated[float, Number(above=0)]`` adds limits. What a type cannot say (``Any``) is not looked at here; rules between
+fields stand in ``__post_init__`` after ``super()``.
 """
 
 from __future__ import annotations
@@ -105,6 +106,10 @@ def _check(hint: Any) -> Check | None:
 def _optional(hint: Any) -> Check | None:
     """A type that may be left out, or one of several: only what is declared with ``None`` is checked further."""
     members = [member for member in get_args(hint) if member is not types.NoneType]
+    words = [get_args(member) for member in members if get_origin(member) is Literal]
+    numbers = [member for member in members if _is_number(member)]
+    if len(members) == len(get_args(hint)) == 2 and words and numbers:
+        return _number_or_word(numbers[0], words[0])
     if len(members) != 1 or len(members) == len(get_args(hint)):
         return None
     member = members[0]
@@ -116,6 +121,12 @@ def _optional(hint: Any) -> Check | None:
     if _is_number(member):
         inner = _number(*_number_of(member), ", or leave it out")
     return lambda name, given: None if given is None else inner(name, given)
+
+
+def _number_or_word(number: Any, words: tuple[str, ...]) -> Check:
+    """A number, or one of some words."""
+    as_word, as_number = _one_of(words), _number(*_number_of(number), f", or one of {', '.join(map(repr, words))}")
+    return lambda name, given: (as_word if isinstance(given, str) else as_number)(name, given)
 
 
 def _is_number(hint: Any) -> bool:

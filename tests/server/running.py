@@ -13,31 +13,34 @@ from discreet.server.account import MemoryAccount
 from discreet.server.app import TableApp
 from discreet.server.dataset import Dataset
 from discreet.server.identity import Identity
+from discreet.server.plots import PlotAddresses
 from discreet.server.service import Service
-from tests.server.census import PUBLIC, Budgets, KeptLog
+from discreet.server.store.store import Store
+from tests.server.census import KEY, PUBLIC, Budgets, KeptLog
 
 PATIENCE = 20.0
 
 
 class Running:
-    """A server that answers: its address, its log and what it was asked."""
+    """A server that answers: its address, its log and what it was asked; with a store, it draws plots too."""
 
-    def __init__(self, *datasets: Dataset) -> None:
+    def __init__(self, *datasets: Dataset, store: Store | None = None) -> None:
         self.log, self.budgets, self.account = KeptLog(), Budgets(), MemoryAccount()
-        self.url = ""
+        self.url, self.who = "", PUBLIC
         places = {(one.name, one.edition): one for one in datasets}
-        self.service = Service(places, self.account, self.budgets, self.log)
+        self.service = Service(places, self.account, self.budgets, self.log, KEY)
 
         async def who(_request: Any) -> Identity:
-            return PUBLIC
+            return self.who
 
-        self.app = TableApp(self.service, who).application()
+        beside = [] if store is None else [PlotAddresses(self.service, store, who)]
+        self.app = TableApp(self.service, who, beside=beside).application()
 
 
 @contextmanager
-def running(*datasets: Dataset, **options: Any) -> Iterator[Running]:
+def running(*datasets: Dataset, store: Store | None = None, **options: Any) -> Iterator[Running]:
     """Serve data sets; ``options`` are those of uvicorn."""
-    made, started = Running(*datasets), threading.Event()
+    made, started = Running(*datasets, store=store), threading.Event()
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:

@@ -36,7 +36,7 @@ class ContributorRecords(NamedTuple):
     identity: Ints
 
 
-class Known(NamedTuple):
+class KnownRoles(NamedTuple):
     """What the records of some contributors say besides amounts: weights, consent, requests, and who they are."""
 
     weighted: bool
@@ -86,7 +86,7 @@ def contributions_of(
     first = next(parts, None)
     if first is None:
         raise ValueError("There are no records.")
-    known = Known(*(len(column) > 0 for column in (first.weighted, first.waived, first.requested, first.identity)))
+    known = KnownRoles(*(len(column) > 0 for column in (first.weighted, first.waived, first.requested, first.identity)))
     lists = nothing_known(len(above.start) - 1, cells, kept, known)
     merge = not above.signed
     for part in chain([first], parts):
@@ -104,7 +104,7 @@ def contributions_of(
 
 
 def merged_up(
-    lists: ContributorLists, above: Above, top: int, kept: int, known: Known
+    lists: ContributorLists, above: Above, top: int, kept: int, known: KnownRoles
 ) -> tuple[Contributions, Holders | None]:
     """Contributions of every cell, once what finest cells know is entered into the cells above."""
     from discreet.engine.kernels import merge_up
@@ -113,7 +113,7 @@ def merged_up(
     return _finished(lists.cells, top, kept, known), _holders(lists)
 
 
-def nothing_known(finest: int, cells: int, kept: int, like: Known) -> ContributorLists:
+def nothing_known(finest: int, cells: int, kept: int, like: KnownRoles) -> ContributorLists:
     """Empty lists for so many finest cells and cells."""
     from discreet.engine.kernels import REQUESTED, TOP, UNWAIVED
 
@@ -135,7 +135,7 @@ def _holders(lists: ContributorLists) -> Holders | None:
     return Holders(lists.cells[:, COUNT].copy(), lists.held[:, :HOLDERS].copy(), lists.held[:, HOLDERS:].copy())
 
 
-def _finished(known: Ints, top: int, kept: int, like: Known) -> Contributions:
+def _finished(known: Ints, top: int, kept: int, like: KnownRoles) -> Contributions:
     from discreet.engine.kernels import COUNT, NEGATIVE, NONZERO, OWN, REQUESTED, TOP, TOTAL, UNWAIVED, replicate
 
     largest = known[:, TOP : TOP + top].copy()

@@ -18,7 +18,7 @@ from discreet.model.table import Contributions, Holders, Table
 from discreet.model.units import sensible_decimals
 
 
-class Wanted(NamedTuple):
+class WantedLists(NamedTuple):
     """What is to be found of contributors: keys of the finest cells and of all, which lie above which, list lengths."""
 
     leaves: Ints
@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
     kept: int
 
 
-Finder = Callable[[str, Wanted], tuple[Contributions, Holders | None]]
+Finder = Callable[[str, WantedLists], tuple[Contributions, Holders | None]]
 """Finds the contributors of every cell for a level (holding or record)."""
 
 
@@ -161,7 +161,7 @@ class ColumnPlan:
         if above is None or self._one_each:
             unit = 10 ** self.records.scale(None).decimals
             return dict.fromkeys(self.spec.levels, one_each(count, value, unit, top, self.weighted)), None
-        wanted_of = Wanted(leaves, cells, above, top, kept_of(top, self.records.lightest))
+        wanted_of = WantedLists(leaves, cells, above, top, kept_of(top, self.records.lightest))
         # Without a contributor column a holding is a record, and one look serves both.
         wanted = self.spec.levels if data.contributor else ("record",)
         levels = [level for level in ("holding", "record") if level in wanted or self.names_holders(level)]

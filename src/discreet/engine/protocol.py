@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 
 from discreet.engine.cells import LeafCells, RowFinder, row_finder
 from discreet.engine.contributions import ContributorRecords, contributions_of
-from discreet.engine.plan import ColumnPlan, Scale, Wanted
+from discreet.engine.plan import ColumnPlan, Scale, WantedLists
 from discreet.errors import ParameterError
 from discreet.model.arrays import Ints
 from discreet.model.condition import Condition
@@ -83,7 +83,7 @@ class OpenedRecords(ABC):
         plan = ColumnPlan(spec, self)
         return plan.table(self.leaf_cells(plan), self.key_modulus, partial(self.contributions, plan))
 
-    def contributions(self, plan: ColumnPlan, level: str, wanted: Wanted) -> tuple[Contributions, Holders | None]:
+    def contributions(self, plan: ColumnPlan, level: str, wanted: WantedLists) -> tuple[Contributions, Holders | None]:
         """Contributors of every cell for a level (holding or record), from the records one by one."""
         rows = row_finder(wanted.leaves, [len(h) for h in plan.spec.hierarchies])
         parts, absolute = self.contributors(plan, level, rows), plan.spec.absolute

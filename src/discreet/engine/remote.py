@@ -22,13 +22,13 @@ from discreet.engine.checks import (
     refuse_alike_contributors,
     refuse_large_sums,
 )
-from discreet.engine.contributions import ContributorRecords, Known
+from discreet.engine.contributions import ContributorRecords, KnownRoles
 from discreet.engine.encode import KEY_MODULUS, WEIGHT_DECIMALS, Records
-from discreet.engine.plan import ColumnPlan, Scale, Wanted
+from discreet.engine.plan import ColumnPlan, Scale, WantedLists
 from discreet.engine.protocol import KeyedAmounts, OpenedRecords
 from discreet.engine.record_keys import KeyFacts, MadeKeys
 from discreet.engine.remote_cells import Grouped, LeafQuestion, coded_cells, positions_table
-from discreet.engine.remote_contributors import Amounts, contributions_in
+from discreet.engine.remote_contributors import RecordAmounts, contributions_in
 from discreet.engine.remote_keys import key_facts, with_made_keys
 from discreet.engine.remote_numbers import Numbers, kind_of, read, universe_of
 from discreet.engine.remote_source import RemoteTable, connected
@@ -282,18 +282,18 @@ class RemoteRecords(OpenedRecords):
 
     # ---- contributors -------------------------------------------------------------------------------------
 
-    def contributions(self, plan: ColumnPlan, level: str, wanted: Wanted) -> tuple[Contributions, Holders | None]:
+    def contributions(self, plan: ColumnPlan, level: str, wanted: WantedLists) -> tuple[Contributions, Holders | None]:
         """Contributors of every cell, found in the engine."""
         data, spec = self.data, plan.spec
         self._refuse_bad_marks()
         named = plan.names_holders(level)
-        known = Known(self.weight_name is not None, bool(data.waiver), bool(data.request), named)
+        known = KnownRoles(self.weight_name is not None, bool(data.waiver), bool(data.request), named)
         who = self._who(level, named)
         if level == "holding":
             self._refuse_bad_contributors()
         values = plan.gives_values(level)
         same = plan.watched == spec.value and not known.weighted and (spec.absolute or self._never_negative(spec))
-        amounts = Amounts(
+        amounts = RecordAmounts(
             self._records(plan, values, who, known),
             tuple(spec.hierarchies),
             known,
@@ -307,7 +307,7 @@ class RemoteRecords(OpenedRecords):
     def _never_negative(self, spec: TableSpec) -> bool:
         return spec.value is None or spec.value in self._grouped[spec.variables].positive
 
-    def _records(self, plan: ColumnPlan, values: bool, who: Any, known: Known) -> Any:
+    def _records(self, plan: ColumnPlan, values: bool, who: Any, known: KnownRoles) -> Any:
         """One row for each record, with codes as positions."""
         spec = plan.spec
         own = self._own(plan.watched)

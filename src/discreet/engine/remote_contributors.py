@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.engine.cells import row_finder, strides_of
-from discreet.engine.contributions import ContributorLists, Known, merged_up, nothing_known
-from discreet.engine.plan import Wanted
+from discreet.engine.contributions import ContributorLists, KnownRoles, merged_up, nothing_known
+from discreet.engine.plan import WantedLists
 from discreet.engine.remote_source import RemoteTable
 from discreet.model.arrays import Ints
 from discreet.model.hierarchy import Hierarchy
@@ -26,7 +26,7 @@ DIGITS = 18
 PLAIN_NUMBER = f"^(0|[1-9][0-9]{{0,{DIGITS - 1}}})$"
 
 
-class Amounts(NamedTuple):
+class RecordAmounts(NamedTuple):
     """One row for each record, as ibis has it: ``cell``, positions ``k0``, ``k1``, ..., and amounts in units.
 
     ``amount`` is what the rules look at, ``weighted`` the same with its weight, ``value`` what the record adds to the
@@ -35,7 +35,7 @@ class Amounts(NamedTuple):
 
     records: Any
     hierarchies: tuple[Hierarchy, ...]
-    known: Known
+    known: KnownRoles
     holding: bool
     values: bool
     """Whether ``value`` is there."""
@@ -98,7 +98,7 @@ def _hashed(text: Any) -> Any:
 
 
 def contributions_in(
-    remote: RemoteTable, amounts: Amounts, is_text: bool, wanted: Wanted
+    remote: RemoteTable, amounts: RecordAmounts, is_text: bool, wanted: WantedLists
 ) -> tuple[Contributions, Holders | None]:
     """Contributors of every cell."""
     shape = [len(h) for h in amounts.hierarchies]
@@ -119,7 +119,7 @@ def contributions_in(
     return merged_up(lists, wanted.above, wanted.top, wanted.kept, amounts.known)
 
 
-def _by_contributor(amounts: Amounts) -> Any:
+def _by_contributor(amounts: RecordAmounts) -> Any:
     records = amounts.records
     return records.group_by("who").aggregate(
         first=records.cell.min(),
@@ -129,7 +129,7 @@ def _by_contributor(amounts: Amounts) -> Any:
     )
 
 
-def _in_cells_above(remote: RemoteTable, amounts: Amounts, several: Any) -> Any:
+def _in_cells_above(remote: RemoteTable, amounts: RecordAmounts, several: Any) -> Any:
     """Sums of contributors with records in several finest cells, in every cell that has some."""
     chosen = several.select("who", **{f"all_{name}": several[name] for name in amounts.marks})
     found = amounts.records.drop(*amounts.marks).join(chosen, "who")
@@ -141,7 +141,7 @@ def _in_cells_above(remote: RemoteTable, amounts: Amounts, several: Any) -> Any:
     )
 
 
-def _exploded(remote: RemoteTable, amounts: Amounts, records: Any) -> Any:
+def _exploded(remote: RemoteTable, amounts: RecordAmounts, records: Any) -> Any:
     """Records once for every cell that they lie in, with signs."""
     import ibis
 
@@ -175,7 +175,7 @@ def _listing(remote: RemoteTable, columns: dict[str, Ints]) -> Any:
 
 def _enter(
     remote: RemoteTable,
-    amounts: Amounts,
+    amounts: RecordAmounts,
     entries: Any,
     is_text: bool,
     kept: int,
@@ -220,7 +220,7 @@ def _write(known: Ints, at: Ints, columns: dict[str, Ints], kept: int, weighted:
             known[at, TOP + kept + i] = columns[f"weighted{i}"]
 
 
-def _lists(amounts: Amounts, entries: Any, is_text: bool, kept: int) -> Any:
+def _lists(amounts: RecordAmounts, entries: Any, is_text: bool, kept: int) -> Any:
     """Everything about the contributors of each cell, in one pass."""
     import ibis
 

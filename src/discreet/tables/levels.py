@@ -12,7 +12,8 @@ from discreet.model.evidence import Certificates, Proofs
 from discreet.relations import System
 from discreet.relations.whole_counts import InWholeCounts, in_whole_counts
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import EffortLimits, certify
+from discreet.tables.suppress.certified import certify
+from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.proof import certificates_and_proofs
 
 

@@ -151,7 +151,7 @@ def prices(release: Release[TableCustodian], *, effort: int | None = None) -> Pr
         found.append(_price(release, promise, status, here))
     if not any(price.here for price in found):
         found.append(_price(release, "what this release promises", release.custodian.status, True))
-    return PriceList(tuple(found), at_most=spent is not None and spent != method.effort)
+    return PriceList(tuple(found), at_most=spent != method.effort)
 
 
 def prices_for_report(release: Release[TableCustodian]) -> PriceList | None:

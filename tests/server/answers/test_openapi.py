@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -12,7 +13,13 @@ from hypothesis.errors import Unsatisfiable
 
 from discreet.server.account import MemoryAccount
 from discreet.server.dataset import Dataset
+from discreet.server.identity import Identity
 from discreet.server.openapi import openapi
+from discreet.server.roles import Role
+from discreet.server.store.schema import migrate
+from discreet.server.store.store import Store
+from tests.server.census import PUBLIC, made
+from tests.server.extracts.conftest import PLOTS
 from tests.server.running import Running, running
 
 schemathesis = pytest.importorskip("schemathesis")
@@ -54,10 +61,69 @@ def described() -> Any:
     return plain
 
 
+PLOT: dict[str, list[Any]] = {
+    "kind": ["histogram"],
+    "variables": [["income"], ["age"]],
+    "universe": ["all", "adults"],
+    "limits": [None],
+    "width": [None, 20_000],
+    "local": [0.0],
+    "points": [None],
+    "trim": [0],
+    "smooth": [5],
+    "levels": [None],
+    "noise": [1.0],
+    "log": [False],
+    "weight": [None],
+    "format": ["json", "csv", "svg"],
+}
+"""Plots that can be drawn: of what is made up freely, nearly nothing can."""
+MANY_PLOTS = {**PLOTS, "exact_share = 0.5": "exact_share = 0.5\nplot_account = 1000.0"}
+
+
+class Plotting(NamedTuple):
+    """A project, and somebody who works on it."""
+
+    project: int
+    member: Identity
+
+
 @pytest.fixture(scope="module")
-def server(census: Dataset) -> Iterator[Running]:
-    with running(census) as found:
+def census_with_plots(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return made(tmp_path_factory.mktemp("described"), records=4_000, areas=20, change=MANY_PLOTS)
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    path = tmp_path_factory.mktemp("projects") / "server.db"
+    migrate(path)
+    with Store.open(path) as store:
+        yield store
+
+
+@pytest.fixture(scope="module")
+def plotting(projects: Store, census_with_plots: Dataset) -> Plotting:
+    name, edition = census_with_plots.name, census_with_plots.edition
+    projects.editions.register(name, edition, key_fingerprint=census_with_plots.manifest.key, key_version=1)
+    ada = projects.people.add("ada", "ada@example.org")
+    number = projects.projects.request("plots", ada, licence="1", expires=int(time.time()) + 86_400)
+    projects.projects.set_state(number, "active")
+    projects.projects.grant(number, name, edition, ("income", "age"), None)
+    return Plotting(number, Identity(ada, "ada", frozenset({Role.RESEARCHER}), 3))
+
+
+@pytest.fixture(scope="module")
+def server(census_with_plots: Dataset, projects: Store, plotting: Plotting) -> Iterator[Running]:
+    with running(census_with_plots, store=projects) as found:
         yield found
+
+
+@pytest.fixture
+def asked_by(server: Running, plotting: Plotting, path: str) -> Iterator[None]:
+    """The public asks, and for plots somebody who may have some."""
+    server.who = plotting.member if path.endswith("/plot") else PUBLIC
+    yield
+    server.who = PUBLIC
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +133,7 @@ def strangers() -> Any:
 
 
 @pytest.fixture(scope="module")
-def acquainted() -> Any:
+def acquainted(plotting: Plotting) -> Any:
     """Who knows the names as well."""
     plain = described()
     for part in plain["paths"].values():
@@ -85,6 +151,8 @@ def acquainted() -> Any:
     body["groups"] = {"type": "object", "properties": {"sex": groups}, "additionalProperties": False}
     for name in ("universe", "area", "value"):
         body[name] = {"type": "string", "enum": KNOWN[name]}
+    plot = plain["components"]["schemas"]["PlotBody"]["properties"]
+    plot.update({name: {"enum": known} for name, known in {**PLOT, "project": [plotting.project]}.items()})
     return schemathesis.openapi.from_dict(plain)
 
 
@@ -110,6 +178,7 @@ def judged(server: Running, schema: Any, path: str, method: str, mode: Any) -> s
     return found
 
 
+@pytest.mark.usefixtures("asked_by")
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_strangers_find_no_error_of_ours(server: Running, strangers: Any, path: str, method: str, mode: Any) -> None:
@@ -119,6 +188,7 @@ def test_strangers_find_no_error_of_ours(server: Running, strangers: Any, path: 
         assert mode == GenerationMode.NEGATIVE  # nothing can be wrong with what has no parts
 
 
+@pytest.mark.usefixtures("asked_by")
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_those_who_know_the_names_get_answers_and_find_none(
     server: Running, acquainted: Any, path: str, method: str

@@ -22,6 +22,7 @@ from discreet.server.store.failures import StoreError
 from discreet.server.store.people import Founder
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
+from discreet.server.store.tables import NEWEST
 
 
 @pytest.fixture
@@ -173,8 +174,8 @@ def run(*words: str, **environment: str):
 def test_the_commands_from_nothing_to_a_restored_database(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first = run("migrate", "--database", "server.db")
-    assert (first.exit_code, first.output) == (0, "Made, with schema 0002.\n")
-    assert run("migrate", DISCREET_DATABASE="server.db").output == "Schema 0002 was there.\n"
+    assert (first.exit_code, first.output) == (0, f"Made, with schema {NEWEST}.\n")
+    assert run("migrate", DISCREET_DATABASE="server.db").output == f"Schema {NEWEST} was there.\n"
     fill("server.db")
     assert run("backup", "--database", "server.db", "copy.db").output == "Copied to copy.db.\n"
     taken = run("restore", "--database", "server.db", "copy.db")

@@ -16,8 +16,9 @@ from discreet.relations import build_system
 from discreet.solve.local import LocalPrograms
 from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import EffortLimits, certify
+from discreet.tables.suppress.certified import certify
 from discreet.tables.suppress.classes import classify
+from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.families import Unprotected
 from discreet.tables.suppress.several import certify_often
 

@@ -12,6 +12,7 @@ from discreet.relations import System, build_system
 from discreet.tables.suppress import complete as completing
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import CertifiedPattern
+from discreet.tables.suppress.effort import EffortLimits
 from tests.tables.rounding.making import table
 
 NOTHING = np.zeros(4, np.bool_)
@@ -50,7 +51,7 @@ def called(monkeypatch) -> list[Any]:
 )
 def test_a_pattern_is_completed_where_cells_of_it_are_new(called, given, known, afresh):
     system = system_of(unsafe="1", given=given, known=known)
-    completing.complete(system, np.ones(4), attackers_of(system))
+    completing.complete(system, np.ones(4), attackers_of(system), EffortLimits())
     assert called == (["afresh"] if afresh else [((0, None), sorted({1, *map(int, given)}))])
 
 
@@ -58,7 +59,7 @@ def test_given_cells_that_are_not_published_now_are_no_pattern(called):
     system = system_of(unsafe="1", given="2")
     later = replace(system, present=0)
     assert not later.now.any()
-    completing.complete(later, np.ones(4), attackers_of(system))
+    completing.complete(later, np.ones(4), attackers_of(system), EffortLimits())
     assert called == ["afresh"]
 
 
@@ -73,6 +74,6 @@ def test_given_cells_that_are_not_published_now_are_no_pattern(called):
 )
 def test_without_limits_the_search_is_the_plainest_and_no_limit_struck(called, effort, seconds, limits, struck):
     system = system_of(unsafe="1", given="2")
-    found = completing.completed_at_once(system, np.ones(4), attackers_of(system), effort, seconds)
+    found = completing.completed_at_once(system, np.ones(4), attackers_of(system), EffortLimits(effort, seconds))
     assert called == [(limits, None)]
     assert ("limit_struck_at" in found.effort) is struck

@@ -14,12 +14,12 @@ from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import (
     CertifiedPattern,
-    EffortLimits,
     certify,
     movable_cells,
     needed_levels,
     price,
 )
+from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.optimal import MOST_NODES, MOST_ROUNDS, Optimum, PatternDemands, optimal
 
 MERGE_NODES, MERGE_ROUNDS, MERGE_ITERATIONS = 500, 40, 100_000

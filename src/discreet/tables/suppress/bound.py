@@ -102,7 +102,7 @@ def least_cost(system: System, cost: Floats, attackers: Attackers) -> LeastCost:
     cuts = [separation.cuts(np.zeros(len(system)), 0, 0.0)]
     bare_start, bare_cell = _bare_relations(system, separation)
     program = _ConditionProgram(cost, separation.free, cuts[0], bare_start, bare_cell)
-    share, value = program.solved()
+    share, value = program.solved(0)
     for number in range(ROUNDS if len(cuts[0].owner) else 0):
         checkpoint("bound", number, ROUNDS)
         more = separation.cuts(share, STEPS, SHORT)
@@ -111,9 +111,10 @@ def least_cost(system: System, cost: Floats, attackers: Attackers) -> LeastCost:
         cuts.append(more)
         program.add(more)
         before = value
-        share, value = program.solved()
+        share, value = program.solved(number)
         if value - before <= WORTH * value:
             break
+    checkpoint("bound", ROUNDS, ROUNDS)
     price, bare_price = program.prices(sum(len(c.owner) for c in cuts[1:]))
     conditions = _Conditions(
         pointers(np.concatenate([np.diff(c.start) for c in cuts])),
@@ -220,9 +221,9 @@ class _ConditionProgram:
         most = np.full(count, np.inf)
         self._highs.addRows(count, np.ones(count), most, len(cuts.cell), start, cuts.cell, cuts.coefficient)
 
-    def solved(self) -> tuple[Floats, float]:
-        """The cheapest shares, and what they cost as the solver says."""
-        run_listening(self._highs, lambda: checkpoint("bound", 0, ROUNDS))
+    def solved(self, number: int) -> tuple[Floats, float]:
+        """The cheapest shares in a round of so many, and what they cost as the solver says."""
+        run_listening(self._highs, lambda: checkpoint("bound", number, ROUNDS))
         share = np.clip(np.asarray(self._highs.getSolution().col_value)[: self.size], 0.0, 1.0)
         return share, float(self._highs.getInfo().objective_function_value)
 
@@ -254,12 +255,10 @@ def with_least_cost(system: System, cost: Floats, pattern: CertifiedPattern, lea
 
 
 def against_least(effort: Mapping[str, int]) -> tuple[str, ...]:
-    """How much more the secondaries cost than those of any pattern, where there are any."""
+    """How much more the secondaries cost than those of any pattern must, where there are any."""
     cost, least = effort["cost"], effort["least_cost"]
     if not cost:
         return ()
     if not least:
-        return ("no least cost of safe patterns could be proved beside what is withheld",)
-    return (
-        f"cells withheld besides the unsafe ones cost {cost / least:.2f} times the proven least of any safe pattern",
-    )
+        return ("nothing could be proved of what must be withheld besides the unsafe cells at least",)
+    return (f"cells withheld besides the unsafe ones cost {cost / least:.2f} times the proven least",)

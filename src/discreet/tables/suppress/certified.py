@@ -6,8 +6,7 @@ with all cells behind them, wherever the families that used them can be made ane
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from time import monotonic
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from discreet.solve.lattice import Lattice
 from discreet.solve.local import HUGE, LATTICE, QUICK, LocalPrograms
 from discreet.solve.small import STEEP, Alternative
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.families import CertificateFamilies, Member, Unprotected
 from discreet.tables.suppress.users import Users
 
@@ -42,34 +42,8 @@ LITTLE = 0.02
 """Secondaries that together cost no more than this share are not worth giving up."""
 LINES = (2, 8)
 """How much of the lines through a cell is withheld, in parts of a neighbourhood, before it stays without a family."""
-IMPROVEMENT, AT_LEAST, NO_MORE = 2, 100_000, 1_500_000
-"""Giving up secondaries may take so many times the iterations that the first pattern took, within these limits."""
 STRUCK = ("limit_struck_at", "limit_struck_cells", "limit_struck_of")
 """What is kept of a limit that was reached: the effort, and how many of how many cells had been protected with care."""
-
-
-@dataclass
-class EffortLimits:
-    """How much effort (linear programs) or time may be spent; beyond that work goes on in its cheapest form."""
-
-    effort: int | None = None
-    seconds: float | None = None
-    struck_at: int | None = None
-    started: float = field(default_factory=monotonic)
-
-    def struck(self, effort: int) -> bool:
-        """Whether a limit is reached; the effort at which that was first seen is remembered."""
-        if self.struck_at is None:
-            over = self.effort is not None and effort >= self.effort
-            late = self.seconds is not None and monotonic() - self.started >= self.seconds
-            if over or late:
-                self.struck_at = effort
-        return self.struck_at is not None
-
-    @property
-    def seconds_left(self) -> float | None:
-        """How long there is still time."""
-        return None if self.seconds is None else max(self.seconds - (monotonic() - self.started), 0.0)
 
 
 @dataclass
@@ -105,13 +79,17 @@ def certify(
     limits: EffortLimits,
     allowed: Bools | None = None,
     first_cost: Floats | None = None,
+    share: Floats | None = None,
 ) -> CertifiedPattern:
     """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones.
 
-    The first pattern can be made with another cost, so that the search starts somewhere else.
+    The first pattern can be made with another cost, so that the search starts somewhere else. Secondaries are given up
+    by what they cost beyond the ``share`` that is necessary of them.
     """
     movable = movable_cells(system)
-    search = _CertifiedSearch(system, cost, attackers, limits, movable if allowed is None else movable & allowed)
+    beyond = cost if share is None else cost * (1.0 - share)
+    among = movable if allowed is None else movable & allowed
+    search = _CertifiedSearch(system, cost, beyond, attackers, limits, among)
     return search.run(cost if first_cost is None else first_cost, cost)
 
 
@@ -127,9 +105,9 @@ def _families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, d
 
 class _CertifiedSearch:
     def __init__(
-        self, system: System, cost: Floats, attackers: Attackers, limits: EffortLimits, movable: Bools
+        self, system: System, cost: Floats, beyond: Floats, attackers: Attackers, limits: EffortLimits, movable: Bools
     ) -> None:
-        self.unsafe, self.limits = system.unsafe, limits
+        self.unsafe, self.limits, self.beyond = system.unsafe, limits, beyond
         self.up, self.down = needed_levels(system)
         self.programs = LocalPrograms(
             system.matrix[np.flatnonzero(system.defining)],
@@ -183,7 +161,8 @@ class _CertifiedSearch:
         self.programs.charge(cost)
         self.users.take(self.families)
         first = self.programs.solver.iterations
-        self.last = first + min(max(IMPROVEMENT * first, AT_LEAST), NO_MORE)
+        care = self.limits.care
+        self.last = first + min(max(int(care.times * first), care.least), care.most)
         before = np.inf
         self.programs.solver.thorough = False
         for number in range(len(ROUNDS)):
@@ -294,8 +273,8 @@ class _CertifiedSearch:
         """
         programs = self.programs
         secondary = np.flatnonzero(programs.withheld & ~programs.required)
-        secondary = secondary[np.lexsort((secondary, -programs.cost[secondary]))]
-        left = np.cumsum(programs.cost[secondary][::-1])[::-1]
+        secondary = secondary[np.lexsort((secondary, -self.beyond[secondary]))]
+        left = np.cumsum(self.beyond[secondary][::-1])[::-1]
         secondary = secondary[left > LITTLE * left[:1]]
         widely = min(len(secondary) // WIDELY + 1, AT_MOST)
         for done, cell in enumerate(secondary.tolist()):

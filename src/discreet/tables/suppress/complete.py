@@ -10,7 +10,8 @@ from discreet.model.arrays import Bools, Floats
 from discreet.progress import onwards
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import STRUCK, CertifiedPattern, EffortLimits, certify
+from discreet.tables.suppress.certified import STRUCK, CertifiedPattern, certify
+from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.several import certify_often
 
 LARGE = 5_000
@@ -21,8 +22,7 @@ def complete(
     system: System,
     cost: Floats,
     attackers: Attackers,
-    effort: int | None = None,
-    seconds: float | None = None,
+    limits: EffortLimits,
     within: CertifiedPattern | None = None,
     likely: Bools | None = None,
 ) -> CertifiedPattern:
@@ -33,27 +33,24 @@ def complete(
     :func:`within_given` found, where somebody asked already, and ``likely`` cells that a cheap pattern withholds.
     """
     if not (system.given & system.now & ~system.known).any():
-        return certify_often(system, cost, attackers, EffortLimits(effort, seconds), likely)
+        return certify_often(system, cost, attackers, limits, likely)
     within = within_given(system, cost, attackers) if within is None else within
     if not within.unprotected:
         return within
-    found = certify(_only(system, within), cost, attackers, EffortLimits(effort, seconds))
+    found = certify(_only(system, within), cost, attackers, limits)
     counted = {name: number + within.effort.get(name, 0) for name, number in found.effort.items()}
     return CertifiedPattern(found.withheld, {**within.families, **found.families}, found.unprotected, counted)
 
 
-def completed_at_once(
-    system: System, cost: Floats, attackers: Attackers, effort: int | None, seconds: float | None
-) -> CertifiedPattern:
+def completed_at_once(system: System, cost: Floats, attackers: Attackers, limits: EffortLimits) -> CertifiedPattern:
     """A certified pattern that withholds whatever the given one does, in one pass; for large patterns of engines.
 
     Most of a large pattern's time goes into showing that cells have *no* certificate within it. Here each cell gets the
     first family that is found, in which given cells are free; what it pays for although something free lies further
     away is the price. Without limits the search is the plainest.
     """
-    plain = effort is None and seconds is None
-    found = certify(system, cost, attackers, EffortLimits(0 if plain else effort, seconds))
-    return _unlimited(found) if plain else found
+    found = certify(system, cost, attackers, limits if limits.limited else EffortLimits(effort=0))
+    return found if limits.limited else _unlimited(found)
 
 
 def within_given(system: System, cost: Floats, attackers: Attackers) -> CertifiedPattern:

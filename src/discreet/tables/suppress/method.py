@@ -28,10 +28,10 @@ from discreet.tables.engines import SETTINGS as ENGINES
 from discreet.tables.engines import check_settings, propose
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.bound import against_least, least_cost, with_least_cost
-from discreet.tables.suppress.certified import EffortLimits
 from discreet.tables.suppress.classes import accepted, classify, failures_error, plain_acceptances
 from discreet.tables.suppress.complete import complete
 from discreet.tables.suppress.costs import charge, cost_variable, plain_hints, plain_preference, refuse_cost
+from discreet.tables.suppress.effort import EffortLimits, EffortWord
 from discreet.tables.suppress.joint import Sum, protect_sums
 from discreet.tables.suppress.proof import certificates_and_proofs, has_fractions
 
@@ -86,10 +86,10 @@ class Suppress(TableMethod):
         Everybody knows each cell to within so many per cent of its value; left out, only that a cell is not below zero,
         unless it has a negative contribution, is negative or is a difference.
     effort
-        How many linear programs may be spent on a good pattern; beyond that the pattern is completed in the cheapest
-        way, and is as safe, only dearer.
+        How much is done for a cheap pattern: ``"quick"``, ``"normal"`` or ``"best"``; or how many linear programs may
+        be spent. Beyond that the pattern is completed in the cheapest way, and is as safe, only dearer.
     time_limit
-        The same in seconds; the log keeps the effort at which the limit struck.
+        How many seconds may be spent likewise; the log keeps the effort at which the limit struck.
     accept
         Cells that may stay withheld without a proof of their level, where none can be found: mappings with ``cells``
         (lists of codes) or ``class`` (``"impossible"``, ``"undecided"``, or ``"revealed"`` by what is already
@@ -120,7 +120,7 @@ class Suppress(TableMethod):
     exponent: Positive = 1.0
     insiders: Literal["full", "nonzero"] | None = "nonzero"
     known_within: Positive | None = None
-    effort: Natural | None = None
+    effort: Natural | EffortWord = "normal"
     time_limit: Positive | None = None
     accept: tuple[Mapping[str, Any], ...] | str = ()
     algorithm: Literal["certified", "optimal", "hypercube", "modular", "network", "gauss"] = "certified"
@@ -190,14 +190,14 @@ class Suppress(TableMethod):
         whole = self._prepared(system)
         twins = self._twins(whole)
         system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
-        limits = EffortLimits(self.effort, self.time_limit)
+        limits = EffortLimits.of(self.effort, self.time_limit)
         least = least_cost(hidden, cost, attackers)
-        proposed = self._proposed(hidden, cost, attackers)
+        proposed = self._proposed(hidden, cost, attackers, limits)
         if proposed is not None:
             pattern = proposed.pattern
             notes += proposed.notes()
         else:
-            pattern = complete(hidden, cost, attackers, self.effort, self.time_limit, likely=least.likely)
+            pattern = complete(hidden, cost, attackers, limits, likely=least.likely)
         if self.algorithm == "optimal":
             from discreet.tables.suppress.best import improve_to_optimum
 
@@ -323,7 +323,7 @@ class Suppress(TableMethod):
         _know_figures(system, attackers)
         return _Prepared(system, hidden, cost, notes, attackers, unit)
 
-    def _proposed(self, system: System, cost: Floats, attackers: Attackers) -> Proposed | None:
+    def _proposed(self, system: System, cost: Floats, attackers: Attackers, limits: EffortLimits) -> Proposed | None:
         """What an engine proposes, where one was asked."""
         if self.algorithm not in ENGINES:
             return None
@@ -335,9 +335,8 @@ class Suppress(TableMethod):
             attackers,
             self.algorithm,
             self.settings,
+            limits=limits,
             repair=self.repair,
-            effort=self.effort,
-            seconds=self.time_limit,
         )
 
     def _read(self, name: str) -> tuple[Mapping[str, Any], ...]:

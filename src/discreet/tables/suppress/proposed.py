@@ -18,6 +18,7 @@ from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.certified import CertifiedPattern
 from discreet.tables.suppress.classes import Failure
 from discreet.tables.suppress.complete import LARGE, complete, completed_at_once, within_given
+from discreet.tables.suppress.effort import EffortLimits
 
 
 class Proposed(NamedTuple):
@@ -81,9 +82,8 @@ def propose_pattern(
     algorithm: str,
     settings: Mapping[str, Any],
     *,
+    limits: EffortLimits,
     repair: bool,
-    effort: int | None,
-    seconds: float | None,
 ) -> Proposed:
     """Let an engine propose a pattern, audit it over all relations, and look for certificates.
 
@@ -93,14 +93,14 @@ def propose_pattern(
     proposal = propose(algorithm, known, cost, **settings)
     given = replace(system, given=(system.given | proposal.withheld) & ~system.unsafe)
     if repair and len(system) > LARGE:
-        pattern, found = completed_at_once(given, cost, attackers, effort, seconds), None
+        pattern, found = completed_at_once(given, cost, attackers, limits), None
         within = int(_within(pattern, proposal).sum())
     else:
         certified = within_given(given, cost, attackers)
         proved = _within(certified, proposal)
         full, known_too = attackers.insiders == "full", attackers.insiders is not None
         found = standards(known, proposal.withheld, levels=full, proved=proved, insiders_too=known_too)
-        pattern = complete(given, cost, attackers, effort, seconds, certified) if repair else certified
+        pattern = complete(given, cost, attackers, limits, certified) if repair else certified
         within = int(proved.sum())
     counts = {f"{algorithm}_{name}": number for name, number in proposal.effort.items()}
     done = replace(pattern, effort={**pattern.effort, **counts})

@@ -13,10 +13,11 @@ from discreet.model.arrays import Bools, Floats
 from discreet.progress import as_part
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
-from discreet.tables.suppress.certified import CertifiedPattern, EffortLimits, certify, price
+from discreet.tables.suppress.certified import CertifiedPattern, certify, price
+from discreet.tables.suppress.effort import EffortLimits
 
-STARTS, LEAST, TRIED = 6, 2, 3
-"""Searches at most; fewer than the second number are not worth it, and more than the third only where they differ."""
+LEAST, TRIED = 2, 3
+"""Fewer searches than the first number are not worth it, and more than the second only where they differ."""
 ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
 SMALL, MOST = 2_000, 250_000
@@ -40,9 +41,8 @@ def certify_often(
     proposed = None if likely is None or len(system) <= PROPOSED else np.where(likely, DISCOUNT * cost, cost)
     first = certify(system, cost, attackers, limits, first_cost=proposed)
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
-    starts = min(STARTS, MOST // max(first.effort["simplex_iterations"], 1))
-    limited = limits.effort is not None or limits.seconds is not None
-    if limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
+    starts = min(limits.care.starts, MOST // max(first.effort["simplex_iterations"], 1))
+    if limits.limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
         return first
     from discreet.tables.suppress.best import merged  # brings all of the optimal search
 
