@@ -16,6 +16,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     comparison,
     engines,
     engines_remote,
+    extracts,
     fair,
     generalising,
     hard_small,

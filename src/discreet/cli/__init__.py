@@ -1,6 +1,7 @@
 """The command line: parses, calls, prints."""
 
 from discreet.cli.authority import ca
+from discreet.cli.extracts import extracts
 from discreet.cli.joint import joint
 from discreet.cli.log import log
 from discreet.cli.machine import completion, doctor
@@ -28,6 +29,7 @@ for command in (
     dataset,
     serve,
     server,
+    extracts,
 ):
     main.add_command(command)
 

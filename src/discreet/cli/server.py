@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from discreet.cli.extracts import jobs
 from discreet.cli.group import SpokenCommand
 from discreet.cli.options import JSON
 from discreet.cli.people import COMMANDS, DATABASE
@@ -25,10 +26,10 @@ class ServerCommands(click.Group):
 
 @click.group("server", cls=ServerCommands)
 def server() -> None:
-    """The database of a table server: make, upgrade, copy, restore it; enter people and certificates."""
+    """The database of a table server: make, upgrade, copy, restore it; enter people; make extracts (jobs)."""
 
 
-for _command in (*COMMANDS, role):
+for _command in (*COMMANDS, role, jobs):
     server.add_command(_command)
 
 

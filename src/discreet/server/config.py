@@ -67,6 +67,23 @@ class DatasetPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Key file of methods that draw while they answer."""
 
 
+class ExtractFilePart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A file that extracts are taken from."""
+
+    folder: str
+    key: str
+    """Key file that it was built with; only the jobs read it."""
+    signed_by: str | None = None
+
+
+class ExtractsPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Extracts: where sealed ones lie until they are fetched, what signs them, and what they are taken from."""
+
+    folder: str
+    signing_key: str
+    files: list[ExtractFilePart]
+
+
 class LogPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The log."""
 
@@ -89,6 +106,7 @@ class ServerConfig(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     sign_in: SignInPart | None = None
     retrieval: str | None = None
     """Folder of a database for private retrieval, as ``discreet pir build`` makes it; public."""
+    extracts: ExtractsPart | None = None
     folder: str = ""
     """Where the file lies; paths are relative to it."""
 
@@ -152,10 +170,14 @@ def check_config(config: ServerConfig) -> None:
     secrets = [config.log.key, *(part.key for part in config.datasets if part.key)]
     secrets += [] if config.tls is None else [config.tls.key]
     secrets += [config.sign_in.client_secret] if config.sign_in and config.sign_in.client_secret else []
+    folders = [part.folder for part in config.datasets]
+    if config.extracts is not None:
+        secrets += [config.extracts.signing_key, *(part.key for part in config.extracts.files)]
+        folders += [config.extracts.folder, *(part.folder for part in config.extracts.files)]
     for name in secrets:
         refuse_readable(config.path(name))
-    for part in config.datasets:
-        refuse_open_folder(config.path(part.folder))
+    for name in folders:
+        refuse_open_folder(config.path(name))
 
 
 def _check_sign_in(config: ServerConfig) -> None:

@@ -19,9 +19,11 @@ from typing import Any
 from discreet.errors import OutputError
 from discreet.server.config import ServerConfig, read_config, refuse_untrusted
 from discreet.server.dataset import Dataset
+from discreet.server.extracts.file import ExtractFile
+from discreet.server.store.failures import StoreConflict
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
-from discreet.server.worker import SOCKET, answering_key, opened_datasets
+from discreet.server.worker import SOCKET, answering_key, opened_datasets, opened_files
 from discreet.trust.log.process import LoggerProcess, start_logger
 
 START_WITHIN = 300.0
@@ -217,6 +219,26 @@ def register(config: ServerConfig, datasets: dict[tuple[str, str], Dataset]) -> 
                 key_fingerprint=dataset.manifest.key or ("none" if drawn is None else drawn.fingerprint),
                 key_version=dataset.manifest.key_version,
             )
+        for file in opened_files(config).values():
+            register_file(store, file)
+
+
+def register_file(store: Store, file: ExtractFile) -> None:
+    """Tell the store an edition of a file for extracts.
+
+    Raises
+    ------
+    StoreConflict
+        When another edition of the same records was drawn with another key: who has extracts of both sees which
+        households were exchanged.
+    """
+    for row in store.editions.listed():
+        if row.dataset == file.name and row.key_fingerprint != file.manifest.key:
+            raise StoreConflict(
+                f"Edition {row.edition!r} of {file.name!r} was drawn with another key.",
+                hint="Build all editions of the same records with one key; give other records another name.",
+            )
+    store.editions.register(file.name, file.edition, key_fingerprint=file.manifest.key, key_version=1)
 
 
 def listening(host: str, port: int) -> socket.socket:

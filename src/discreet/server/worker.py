@@ -37,6 +37,8 @@ from discreet.server.config import ServerConfig, read_config
 from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
 from discreet.server.encoding import encoding_named
+from discreet.server.extracts.desk import ExtractDesk
+from discreet.server.extracts.file import ExtractFile, open_file
 from discreet.server.identity import Identity, RequestData, check_origin, who_asks
 from discreet.server.metrics import Metrics
 from discreet.server.oidc import IdentityProvider
@@ -248,11 +250,34 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
         signatures=None if context is None or config.tls is None else SignedRequests(store, context, config.tls.signed),
         operators_only=config.tls is not None,
         more=[
-            *page_routes(frame, service, sign_in=sign_in, log_folder=config.path(config.log.folder)),
+            *page_routes(
+                frame,
+                service,
+                sign_in=sign_in,
+                log_folder=config.path(config.log.folder),
+                extracts=extract_desk(config, store, client),
+            ),
             *(retrieval_routes(config.path(config.retrieval), HEADERS) if config.retrieval else []),
         ],
         beside=[PlotAddresses(PlotDesk(service, store), ask)],
     )
+
+
+def opened_files(config: ServerConfig) -> dict[tuple[str, str], ExtractFile]:
+    """All files of the settings that extracts are taken from."""
+    found: dict[tuple[str, str], ExtractFile] = {}
+    for part in [] if config.extracts is None else config.extracts.files:
+        signed_by = None if part.signed_by is None else config.path(part.signed_by)
+        file = open_file(config.path(part.folder), signed_by=signed_by)
+        found[file.name, file.edition] = file
+    return found
+
+
+def extract_desk(config: ServerConfig, store: Store, log: AsyncLogClient) -> ExtractDesk | None:
+    """Where extracts are asked for, where the settings name files for them."""
+    if config.extracts is None:
+        return None
+    return ExtractDesk(opened_files(config), store, log, config.path(config.extracts.folder))
 
 
 def gone_editions(store: Store, datasets: Mapping[tuple[str, str], Dataset]) -> dict[tuple[str, str], str]:

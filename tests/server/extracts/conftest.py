@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from discreet.server.account import MemoryAccount
 from discreet.server.app import TableApp
 from discreet.server.dataset import Dataset
+from discreet.server.extracts.file import ExtractFile
 from discreet.server.identity import Identity
 from discreet.server.plots import PlotAddresses, PlotDesk
 from discreet.server.roles import Role
@@ -18,6 +19,8 @@ from discreet.server.service import Service
 from discreet.server.store.people import Founder
 from discreet.server.store.store import Store
 from tests.server.census import KEY, PLOTS, PUBLIC, Budgets, KeptLog, made
+from tests.server.extracts.made import build
+from tests.server.extracts.made import census as census_of_households
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +74,10 @@ def house(census: Dataset, store: Store) -> Iterator[House]:
     made_house = House(census, store)
     with made_house.client:
         yield made_house
+
+
+@pytest.fixture(scope="session")
+def extract_file(tmp_path_factory: pytest.TempPathFactory) -> ExtractFile:
+    folder = tmp_path_factory.mktemp("source")
+    census_of_households(folder)
+    return build(folder)

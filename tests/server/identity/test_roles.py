@@ -40,6 +40,9 @@ project.request         - y y - - - - - - -   0
 project.read            - - y - - - - - - -   3  own
 table.ask_confidential  - - y - - - - - - -   3  own
 extract.request         - - y - - - - - - -   3  own
+extract.fetch           - - y - - - - - - -   3  own
+application.review      - - - y - - - - - -   3  other
+application.suspend     - - - - - y - - - -   3  other
 plot.ask                - - y - - - - - - -   3  own
 project.approve         - - - - - y - - - -   3  other
 dataset.register        - - - - - y - - - -   3
@@ -85,7 +88,7 @@ def right_subject(bound: set[str]) -> Subject:
 def test_the_table_is_about_all_roles_and_all_actions():
     assert [role.value for role in Role] == COLUMNS
     assert set(RULES) == set(ROWS)
-    assert len(CELLS) == 260
+    assert len(CELLS) == 290
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from starlette.routing import Route
 
+from discreet.server.extracts.desk import ExtractDesk
 from discreet.server.pages.account import AccountPages
+from discreet.server.pages.applications import ApplicationPages
+from discreet.server.pages.extracts import ExtractPages
 from discreet.server.pages.frame import PageFrame
 from discreet.server.pages.log import LogPages
 from discreet.server.pages.office import OfficePages
@@ -20,7 +23,12 @@ from discreet.server.sign_in import SignIn
 
 
 def page_routes(
-    frame: PageFrame, service: Service, *, sign_in: SignIn | None = None, log_folder: Path | None = None
+    frame: PageFrame,
+    service: Service,
+    *,
+    sign_in: SignIn | None = None,
+    log_folder: Path | None = None,
+    extracts: ExtractDesk | None = None,
 ) -> list[Route]:
     """Addresses of pages; those of sign-in, and what belongs to somebody or an office, where people can sign in.
 
@@ -32,6 +40,8 @@ def page_routes(
         How people sign in.
     log_folder
         Where the log lies, for auditors.
+    extracts
+        Where extracts are asked for.
     """
     store = None if sign_in is None else sign_in.store
     found = [frame.static_route(), *TablePages(frame, service, store).routes()]
@@ -41,6 +51,8 @@ def page_routes(
         found += OfficePages(frame, service, sign_in.store).routes()
         found += PlotPages(frame, PlotDesk(service, sign_in.store)).routes()
         found += RequestPages(frame, service, sign_in.store).routes()
+        if extracts is not None:
+            found += [*ApplicationPages(frame, extracts).routes(), *ExtractPages(frame, extracts).routes()]
         if log_folder is not None:
             found += LogPages(frame, log_folder).routes()
     return found

@@ -81,16 +81,10 @@ class Projects(StorePart):
         self, number: int, dataset: str, edition: str, variables: Iterable[str], finest_geography: int | None
     ) -> None:
         """Let a project ask for variables of an edition, instead of what it could ask before."""
-        names = json.dumps(sorted({plain_text(name, "variable", 64) for name in variables}))
 
         def work(connection: Connection) -> None:
             row = edition_in(connection, dataset, edition)
-            values = {"project_id": number, "edition_id": row.id}
-            change = {"variables": names, "finest_geography": finest_geography}
-            entry = insert_into(connection, G).values(**values, **change)
-            connection.execute(
-                entry.on_conflict_do_update(index_elements=[G.c.project_id, G.c.edition_id], set_=change)
-            )
+            grant_in(connection, number, row.id, variables, finest_geography)
 
         written(self.engine, work)
 
@@ -102,14 +96,14 @@ class Projects(StorePart):
         InputError
             When there is none of this number.
         """
-        return read(self.engine, lambda connection: _project(connection, number))
+        return read(self.engine, lambda connection: project_in(connection, number))
 
     def of(self, principal_id: int) -> list[ProjectRow]:
         """Projects that somebody works on."""
 
         def work(connection: Connection) -> list[ProjectRow]:
             asked = select(M.c.project_id).where(M.c.principal_id == principal_id).order_by(M.c.project_id)
-            return [_project(connection, number) for number in connection.execute(asked).scalars().all()]
+            return [project_in(connection, number) for number in connection.execute(asked).scalars().all()]
 
         return read(self.engine, work)
 
@@ -123,7 +117,7 @@ class Projects(StorePart):
         """
 
         def work(connection: Connection) -> GrantRow:
-            project = _project(connection, number)
+            project = project_in(connection, number)
             if principal_id not in project.members:
                 raise Denied("other-project", "You do not work on this project.", hint="Ask its head to add you.")
             if project.state != "active" or project.expires <= self.now():
@@ -139,7 +133,18 @@ class Projects(StorePart):
         return read(self.engine, work)
 
 
-def _project(connection: Connection, number: int) -> ProjectRow:
+def grant_in(
+    connection: Connection, number: int, edition_id: int, variables: Iterable[str], finest_geography: int | None
+) -> None:
+    """Let a project ask for variables of an edition, within a transaction."""
+    names = json.dumps(sorted({plain_text(name, "variable", 64) for name in variables}))
+    change = {"variables": names, "finest_geography": finest_geography}
+    entry = insert_into(connection, G).values(project_id=number, edition_id=edition_id, **change)
+    connection.execute(entry.on_conflict_do_update(index_elements=[G.c.project_id, G.c.edition_id], set_=change))
+
+
+def project_in(connection: Connection, number: int) -> ProjectRow:
+    """A project within a transaction."""
     found = connection.execute(select(T).where(T.c.id == number)).first()
     if found is None:
         raise InputError(f"There is no project number {number}.", hint="See your list of projects.")

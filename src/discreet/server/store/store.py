@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine, text
 
 from discreet.server.store.address import address_of
+from discreet.server.store.applications import Applications
 from discreet.server.store.approvals import Approvals
 from discreet.server.store.budgets import Budgets
 from discreet.server.store.database import read
 from discreet.server.store.editions import Editions
+from discreet.server.store.extracts import Extracts
 from discreet.server.store.nonces import StoredNonces
 from discreet.server.store.one_times import OneTimes
 from discreet.server.store.outputs import Outputs
@@ -66,9 +68,11 @@ class Store:
 
     def __post_init__(self) -> None:
         both = (self.engine, self.clock)
+        self.applications = Applications(*both)
         self.approvals = Approvals(*both)
         self.budgets = Budgets(*both)
         self.editions = Editions(*both)
+        self.extracts = Extracts(*both)
         self.nonces = StoredNonces(*both)
         self.one_times = OneTimes(*both)
         self.outputs = Outputs(*both)

@@ -22,7 +22,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """All schemas, the first to the newest."""
 NEWEST = REVISIONS[-1]
 
@@ -310,4 +310,95 @@ PLOT_CHARGE = Table(
     Column("mu_squared", Float(53), nullable=False),
     _time("charged"),
     CheckConstraint("mu_squared >= 0", name="mu_squared"),
+)
+
+# From the fifth schema on: extracts. Records are in none of these tables.
+
+APPLICATION_STATES = (
+    "draft",
+    "submitted",
+    "identity check",
+    "review",
+    "more information",
+    "approved",
+    "refused",
+    "active",
+    "expired",
+    "renewed",
+    "suspended",
+    "revoked",
+)
+
+APPLICATION = Table(
+    "application",
+    METADATA,
+    _to("project_id", "project", primary_key=True),
+    _to("edition_id", "dataset_edition"),
+    _text("state"),
+    Column("turn", Integer, nullable=False),
+    Column("renewing", Integer, nullable=False),
+    _text("form"),
+    _text("licence"),
+    Column("months", Integer, nullable=False),
+    _time("changed"),
+    _one_of("state", *APPLICATION_STATES),
+)
+
+APPLICATION_EVENT = Table(
+    "application_event",
+    METADATA,
+    _number(),
+    Column("project_id", Integer, ForeignKey("application.project_id"), nullable=False, index=True),
+    Column("turn", Integer, nullable=False),
+    _to("principal_id", "principal"),
+    _text("kind"),
+    _text("words"),
+    _time("made"),
+)
+
+LICENCE_ACCEPTANCE = Table(
+    "licence_acceptance",
+    METADATA,
+    _to("project_id", "project", primary_key=True),
+    _to("principal_id", "principal", primary_key=True),
+    Column("condition", Text, primary_key=True),
+    Column("version", Text, primary_key=True),
+    _time("accepted"),
+)
+
+RECIPIENT_KEY = Table(
+    "recipient_key",
+    METADATA,
+    _to("principal_id", "principal", primary_key=True),
+    _text("public_key"),
+    _time("added"),
+)
+
+EXTRACT = Table(
+    "extract",
+    METADATA,
+    _number(),
+    _to("project_id", "project", index=True),
+    _to("edition_id", "dataset_edition"),
+    _to("requested_by", "principal", index=True),
+    _text("definition"),
+    _text("digest"),
+    _text("variables"),
+    Column("rows", BigInteger, nullable=False),
+    _text("recipient"),
+    _text("state"),
+    Column("progress", Float(53), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("lease", Text),
+    Column("lease_until", BigInteger),
+    _text("reason"),
+    _time("requested"),
+    Column("file", Text),
+    Column("content", Text),
+    Column("size", BigInteger),
+    Column("link_expires", BigInteger),
+    Column("destroyed", BigInteger),
+    CheckConstraint("rows >= 0", name="rows"),
+    _one_of("state", "queued", "running", "ready", "expired", "failed", "refused", "withdrawn"),
+    Index("ix_extract_state_lease_until", "state", "lease_until"),
 )
