@@ -128,6 +128,8 @@ class Condition:
 def parse_conditions(where: Any) -> tuple[Condition, ...]:
     """One filter or several (all must hold), in a canonical order: text, or expressions of polars or narwhals."""
     if where is None or (isinstance(where, tuple) and all(isinstance(item, Condition) for item in where)):
+        if where is not None and len(where) == 1:
+            return tuple(where)  # nothing to put in order: a list of many areas takes its time to be written out
         return tuple(sorted(set(where or ()), key=str))
     from discreet.model.expressions import conditions_of, is_expression  # needs Condition
 
