@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,12 +13,15 @@ import numpy as np
 import pytest
 
 from discreet.model.public import PublicTable
-from discreet.server.pages.grid import TableGrid, grid_of
+from discreet.server.dataset import build_dataset
+from discreet.server.pages.grid import QualityMarks, TableGrid, grid_of
 from discreet.server.pages.hexagons import hexagon_map
 from discreet.server.pages.layout import TableLayout, layout_of, layout_of_definition
+from discreet.server.quality import ErrorCurve
 from discreet.server.question import QuestionRefusal, query_pairs
-from tests.server.census import Asker
-from tests.server.pages.office import Office
+from tests.server.answers.test_quality import BY_CLUSTERS, weighted
+from tests.server.census import KEY, Asker
+from tests.server.pages.office import Office, serving
 
 PLACE = "/tables/census/2021.1"
 
@@ -64,6 +68,27 @@ def test_totals_are_left_out_of_the_grid_and_still_what_shares_are_of() -> None:
     grid = laid_out(totals="no", percent="all")
     assert [heading.words for heading in grid.head[0]] == ["x", "y"]
     assert rows(grid)["<b>A</b>"] == ("50.0 %", "0.0 %")
+
+
+def test_counts_are_marked_by_their_relative_standard_error() -> None:
+    """Errors of 1 / root(count): 12 has 29 %, 6 has 41 %, 4 has 50 %, and nothing has none."""
+    marks = QualityMarks(ErrorCurve(0.0, 1.0), (40.0, 50.0))
+    layout = TableLayout(rows=("r",), columns=("s",), layers=("t",))
+    grid = grid_of(table(CELLS), layout, TOTALS, {"r": "R", "s": "S", "t": "T"}, None, marks)
+    assert {row.headings[0].words: row.marks for row in grid.rows}["<b>A</b>"] == ("", "*", "")
+    assert grid.rows[0].marks[0] == ""
+    small = grid_of(table({("T", "T", "T"): 4}), layout, TOTALS, {"r": "R", "s": "S", "t": "T"}, None, marks)
+    assert small.rows[0].marks[0] == "**"
+    assert laid_out().rows[0].marks == (), "no stars where nobody knows the errors"
+
+
+def test_the_page_of_weighted_data_has_stars_and_says_what_they_mean(tmp_path: Path) -> None:
+    folder = weighted(tmp_path, BY_CLUSTERS)
+    with serving(Office(tmp_path, [build_dataset(folder, tmp_path / "built", key=KEY)])) as origin:
+        text = httpx.get(f"{origin}{PLACE}?rows=sex&columns=marital&ask=yes").text
+    assert "*: the relative standard error of the count is 10 % or more." in text
+    assert "<sup>*</sup></td>" in text
+    assert "<b>Weighted number by Sex, Marital status, 2021.</b>" in text
 
 
 def test_an_address_holds_the_whole_layout() -> None:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.model.arrays import Bools, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.public import PublicTable
 from discreet.server.pages.layout import TableLayout, name_of
+from discreet.server.quality import ErrorCurve
 from discreet.server.question import QuestionRefusal
 
 MOST_COLUMNS = 120
@@ -34,10 +35,12 @@ class GridHeading(NamedTuple):
 
 
 class GridRow(NamedTuple):
-    """A row: its headings, and its numbers as text."""
+    """A row: its headings, its numbers as text, and marks of those that are worth little."""
 
     headings: tuple[GridHeading, ...]
     cells: tuple[str, ...]
+    marks: tuple[str, ...] = ()
+    """A star for each limit that the relative standard error of a count reaches; empty where errors are not known."""
 
 
 class Bar(NamedTuple):
@@ -74,8 +77,25 @@ class _Axis(NamedTuple):
     codes: tuple[tuple[int, ...], ...]
 
 
+class QualityMarks(NamedTuple):
+    """How relative standard errors of published counts are found, and the percents from which on they are marked."""
+
+    curve: ErrorCurve
+    limits: tuple[float, ...]
+
+    def of(self, counts: Floats) -> list[str]:
+        """A star for each limit that is reached; none where there is no error."""
+        percent = np.nan_to_num(self.curve.percent(counts), nan=-1.0)
+        return ["*" * int(number) for number in (percent[:, None] >= np.array(self.limits)).sum(axis=1)]
+
+
 def grid_of(
-    table: PublicTable, layout: TableLayout, totals: Mapping[str, str], words: Mapping[str, str], geography: str | None
+    table: PublicTable,
+    layout: TableLayout,
+    totals: Mapping[str, str],
+    words: Mapping[str, str],
+    geography: str | None,
+    quality: QualityMarks | None = None,
 ) -> TableGrid:
     """Lay a table out.
 
@@ -91,6 +111,8 @@ def grid_of(
         The label of each variable.
     geography
         The variable of areas.
+    quality
+        How counts are marked that are worth little.
 
     Raises
     ------
@@ -106,15 +128,21 @@ def grid_of(
     shown: Bools = np.full(size, table.altered, np.bool_)
     where = tuple(table.codes.T)
     value[where], shown[where] = table.value, table.shown
-    cube = _Laid(table, layout, totals, value, shown)
+    cube = _Laid(table, layout, totals, value, shown, quality)
     return cube.grid(words, geography)
 
 
 class _Laid:
     def __init__(
-        self, table: PublicTable, layout: TableLayout, totals: Mapping[str, str], value: Ints, shown: Bools
+        self,
+        table: PublicTable,
+        layout: TableLayout,
+        totals: Mapping[str, str],
+        value: Ints,
+        shown: Bools,
+        quality: QualityMarks | None,
     ) -> None:
-        self.table, self.layout, self.totals = table, layout, totals
+        self.table, self.layout, self.totals, self.quality = table, layout, totals, quality
         self.value, self.shown = value, shown
         self.total = {name: table.code_lists[k].index(totals[name]) for k, name in enumerate(table.variables)}
         self.rows, self.columns = self._axis(layout.rows), self._axis(layout.columns)
@@ -168,7 +196,7 @@ class _Laid:
         pages = max(1, -(-len(kept) // per_page))
         page = min(self.layout.page, pages)
         some = kept[(page - 1) * per_page : page * per_page]
-        rows = tuple(GridRow(self._headings(self.rows, row), self._cells(row)) for row in some)
+        rows = tuple(GridRow(self._headings(self.rows, row), self._cells(row), self._marks(row)) for row in some)
         (bars, cut), areas = self._bars(kept), self._areas(geography)
         names = tuple(words[name_of(item)] for item in self.layout.rows)
         gone = len(self.rows.codes) - len(kept)
@@ -215,6 +243,13 @@ class _Laid:
 
     def _cells(self, row: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._text(row, column) for column in self.columns.codes)
+
+    def _marks(self, row: Sequence[int]) -> tuple[str, ...]:
+        if self.quality is None:
+            return ()
+        places = [self._at(row, column) for column in self.columns.codes]
+        counts = np.array([self.value[at] if self.shown[at] else 0 for at in places]) / 10.0**self.table.decimals
+        return tuple(self.quality.of(counts))
 
     def _text(self, row: Sequence[int], column: Sequence[int]) -> str:
         at = self._at(row, column)

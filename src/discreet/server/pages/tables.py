@@ -18,7 +18,7 @@ from discreet.server.gate import admitted, estimated_cells
 from discreet.server.pages.calls import calls_of
 from discreet.server.pages.choices import choices_of, counted_words
 from discreet.server.pages.frame import PageFrame, Visit, see_other
-from discreet.server.pages.grid import grid_of
+from discreet.server.pages.grid import QualityMarks, grid_of
 from discreet.server.pages.hexagons import hexagon_map
 from discreet.server.pages.layout import (
     LARGEST_DEFINITION,
@@ -128,6 +128,7 @@ class TablePages:
             "calls": (),
             "bars": "",
             "request_number": "",
+            "marks": (),
         }
         found["choices"] = choices_of(dataset, layout, base)
         found["what"] = table_words(dataset, layout)
@@ -153,9 +154,11 @@ class TablePages:
         table = table_of_jsonstat(reply.content)
         totals = {name: str(dataset.hierarchies[name].total) for name in table.variables}
         words = {name: part.label or name for name, part in dataset.catalogue.variables.items()}
-        grid = grid_of(table, layout, totals, words, dataset.geography)
+        quality = None if layout.value else _quality(dataset)
+        grid = grid_of(table, layout, totals, words, dataset.geography, quality)
         bars = json.dumps([list(bar) for bar in grid.bars])
-        return {"grid": grid, "map": hexagon_map(grid.areas), "bars": bars, "request_number": visit.number}
+        shown = {"grid": grid, "map": hexagon_map(grid.areas), "bars": bars, "request_number": visit.number}
+        return {**shown, "marks": () if quality is None else quality.limits}
 
     async def _remember(self, visit: Visit, dataset: Dataset, question: Question, layout: TableLayout) -> None:
         """Enter the question, and how it was laid out, into the history of who asked, once while they look at it."""
@@ -225,6 +228,12 @@ class TablePages:
 
 def _origin(request: Request) -> str:
     return f"{request.url.scheme}://{request.url.netloc}"
+
+
+def _quality(dataset: Dataset) -> QualityMarks | None:
+    """How counts of a data set are marked; not at all where nobody knows their errors."""
+    curve, part = dataset.facts.errors, dataset.catalogue.quality
+    return None if curve is None or part is None else QualityMarks(curve, tuple(part.marks))
 
 
 def table_words(dataset: Dataset, layout: TableLayout) -> str:
