@@ -39,6 +39,12 @@ def reaches(system: System, withheld: np.ndarray, target: int, direction: int, l
 
 def cheapest(system: System, cost: np.ndarray, protected: list[int]) -> float:
     """What the cheapest pattern costs that protects some cells, over all patterns."""
+    found = cheapest_pattern(system, cost, protected)
+    return np.inf if found is None else float(cost[found].sum())
+
+
+def cheapest_pattern(system: System, cost: np.ndarray, protected: list[int]) -> list[int] | None:
+    """The secondaries of the cheapest pattern that protects some cells, over all patterns."""
     free = np.flatnonzero(movable_cells(system) & ~system.unsafe)
     patterns = [c for size in range(len(free) + 1) for c in itertools.combinations(free.tolist(), size)]
     for chosen in sorted(patterns, key=lambda c: cost[list(c)].sum()):
@@ -46,8 +52,8 @@ def cheapest(system: System, cost: np.ndarray, protected: list[int]) -> float:
         withheld[list(chosen)] = True
         asked = [(t, d, int(n[t])) for t in protected for d, n in ((1, system.upper_level), (-1, system.lower_level))]
         if all(reaches(system, withheld, *one) for one in asked if one[2]):
-            return float(cost[list(chosen)].sum())
-    return np.inf
+            return list(chosen)
+    return None
 
 
 def small_system(values: list[int], unsafe: list[int]) -> System:
@@ -77,6 +83,29 @@ def test_no_safe_pattern_of_all_there_are_is_cheaper(values: list[int], unsafe: 
     assert least.proved() <= cheapest(system, cost, protected) + 1e-9
     if len(protected) > 1:
         assert least.proved(protected[:1]) <= cheapest(system, cost, protected[1:]) + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(1, 60), min_size=6, max_size=6),
+    st.sets(st.integers(0, 5), min_size=1, max_size=2),
+    st.integers(0, 2**20),
+)
+def test_the_cheapest_pattern_withholds_nothing_that_is_too_dear(
+    values: list[int], unsafe: set[int], seed: int
+) -> None:
+    system = small_system(values, sorted(unsafe))
+    cost = np.where(system.unsafe, 0.0, np.random.default_rng(seed).integers(1, 90, len(system)).astype(float))
+    least, cost = least_of(system, cost)
+    found = cheapest_pattern(system, cost, np.flatnonzero(system.unsafe).tolist())
+    if found is not None:
+        assert not least.too_dear(float(cost[found].sum()) + 1.0)[found].any()
+
+
+def test_dear_cells_are_ruled_out_where_the_bound_is_near() -> None:
+    least, _ = least_of(build_system(survey_table()))
+    assert least.too_dear(least.proved() * 1.01).any()
+    assert not least.too_dear(1e15).any()
 
 
 def test_the_bound_is_the_optimum_where_relations_say_everything() -> None:
