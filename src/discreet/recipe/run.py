@@ -264,7 +264,7 @@ def run_recipe(
     ...     size = Path(folder, "people.csv").write_text("region\\n" + "N\\n" * 9 + "E\\n" * 9 + "S\\n" * 2)
     ...     run = ds.run_recipe(file)
     >>> run.verdict.holds, run.release.public.tables[0].status
-    (True, ['V', 'X', 'V', 'X'])
+    (True, ['V', 'V', 'X', 'X'])
     """
     text, job = _opened(path, allow_outside)
     return run_job(
