@@ -290,21 +290,37 @@ def test_only_cells_leave_the_engine(backend: Any, monkeypatch: pytest.MonkeyPat
     assert max(rows) <= len(one)
 
 
-def test_methods_on_single_records_say_that_records_stay(backend: Any) -> None:
-    frame = pa.table({"c": ["a1", "a2", "b1"] * 20, "id": range(60)})
-    data = ds.Microdata(loaded(backend, frame))
-    with pytest.raises(NeedsError, match="only cells leave it") as caught:
-        ds.protect(data, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
+@pytest.mark.parametrize(
+    ("what", "question", "roles", "options"),
+    [
+        ("sums", {"value": "x"}, {}, {}),
+        ("sums", {"value": "x"}, {}, {"subsample": 5}),
+        ("weighted tables", {"weight": "w"}, {"weight": "w"}, {}),
+        ("replicate weights", {}, {}, {"replicates": ("w", "x")}),
+        ("sums and weighted tables", {"value": "x", "weight": "w"}, {"weight": "w"}, {}),
+    ],
+)
+def test_dropping_and_adding_of_weights_says_that_records_stay(
+    backend: Any, what: str, question: dict[str, Any], roles: dict[str, Any], options: dict[str, Any]
+) -> None:
+    frame = pa.table({"c": ["a1", "a2", "b1"] * 20, "id": range(60), "x": range(60), "w": [1.5, 2.0, 2.5, 3.0] * 15})
+    data = ds.Microdata(loaded(backend, frame), identifier="id", **roles)
+    method, spec = ds.DropAdd("id", **options), ds.TableSpec(by=BY, holders=False, **question)
+    with pytest.raises(NeedsError, match=f"DropAdd of {what} adjusts weights of single records") as caught:
+        ds.protect(data, method, tables=[spec], key=KEY)
     assert "data.on('memory')" in str(caught.value)
     one, other = (
-        ds.protect(source, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
-        for source in (data.on("memory"), ds.Microdata(frame))
+        ds.protect(source, method, tables=[spec], key=KEY)
+        for source in (data.on("memory"), ds.Microdata(frame, identifier="id", **roles))
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
 
 
 @pytest.mark.parametrize("text", [True, False])
-def test_records_dropped_and_added_in_an_engine_are_those_of_memory(backend: Any, text: bool) -> None:
+@pytest.mark.parametrize("options", [{"rate": 0.2}, {"rate": "1/9", "rounding": "above"}, {"subsample": 57}])
+def test_records_dropped_and_added_in_an_engine_are_those_of_memory(
+    backend: Any, options: dict[str, Any], text: bool
+) -> None:
     """The numbers of a cell's records are added up where they lie, modulo 2**64."""
     draw = np.random.default_rng(7)
     frame = pa.table(
@@ -317,7 +333,7 @@ def test_records_dropped_and_added_in_an_engine_are_those_of_memory(backend: Any
     )
     spec = ds.TableSpec(by={**BY, "d": ds.Hierarchy.flat(["p", "q"])}, where="stays == 1")
     one, other = (
-        ds.protect(ds.Microdata(source), ds.DropAdd("id", rate=0.2), tables=[spec], key=KEY)
+        ds.protect(ds.Microdata(source), ds.DropAdd("id", **options), tables=[spec], key=KEY)
         for source in (loaded(backend, frame), frame)
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
