@@ -263,6 +263,31 @@ def test_given_record_keys_are_looked_at_in_the_engine(backend: Any, whole: bool
             ds.protect(ds.Microdata(source, record_key="k"), method, tables=[ds.TableSpec(by=BY)], key=KEY)
 
 
+def test_tables_of_the_same_variables_are_asked_for_together(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several values, shadows and costs by the same variables are one grouping of the records."""
+    asked: list[str] = []
+    fetch = remote_source.RemoteTable.fetch
+
+    def watched(self: Any, stage: str, expression: Any) -> pa.Table:
+        asked.append(stage)
+        return fetch(self, stage, expression)
+
+    monkeypatch.setattr(remote_source.RemoteTable, "fetch", watched)
+    frame = firms(y=[0.5, 0.25, 4.0], k=[3, 4, 5])
+    specs = [
+        ds.TableSpec(by=BY, value="x", name="one"),
+        ds.TableSpec(by=BY, value="y", cost="x", name="two"),
+        ds.TableSpec(by=BY, name="three"),
+    ]
+    found, memory = (
+        ds.tabulate(ds.Microdata(source, contributor="firm", record_key="k"), specs)
+        for source in (loaded(backend, frame), frame)
+    )
+    assert asked.count("sums") == 1
+    for one, other in zip(found.tables, memory.tables, strict=True):
+        assert_same_table(one, other)
+
+
 # ---- what leaves the engine ----------------------------------------------------------------------------------
 
 
@@ -359,6 +384,14 @@ def test_an_address_opens_its_table(server: postgres.Postgres, database: Any) ->
         )
     within = ds.Microdata(url.replace("/business/firms", "/business/other/f"))
     assert ds.tabulate(within, by=BY).values[0] == 3
+
+
+def test_a_table_that_is_missing_is_named_without_the_address(server: postgres.Postgres, database: Any) -> None:
+    loaded(database, firms(), "firms")
+    url = server.url("business", SECRET).replace("/business", "/business/firmz")
+    with pytest.raises(InputError, match=r"There is no table 'firmz' in the postgres database.*'firms'") as caught:
+        ds.tabulate(ds.Microdata(url), by=BY)
+    assert SECRET not in repr(caught.value) + str(caught.value.details)
 
 
 def test_a_duckdb_file_is_opened_by_its_address(tmp_path: Path) -> None:
