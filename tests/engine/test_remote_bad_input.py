@@ -280,7 +280,7 @@ def test_tables_of_the_same_variables_are_asked_for_together(backend: Any, monke
         ds.TableSpec(by=BY, name="three"),
     ]
     found, memory = (
-        ds.tabulate(ds.Microdata(source, contributor="firm", record_key="k"), specs)
+        ds.tabulate(ds.Microdata(source, contributor="firm", record_key="k"), specs=specs)
         for source in (loaded(backend, frame), frame)
     )
     assert asked.count("sums") == 1
