@@ -185,7 +185,8 @@ class DropAdd(Keyed, TablePublisher):
 
             def left_out(identity: Ints) -> Draws:
                 kept = dropped(numbers(identity), int(self.subsample or 0), key.secret, version=self.version)
-                return (kept == 0).astype(np.uint64)
+                chosen: Draws = (kept == 0).astype(np.uint64)
+                return chosen
 
             sums = number_sums(table, self.identifier, left_out)
             moved_in = -sums.total.astype(np.int64)
@@ -210,7 +211,8 @@ class DropAdd(Keyed, TablePublisher):
         counts, total = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
         counts[places], total[places] = sums.records, sums.total
         answer = dropped_and_added_in(counts, total, key.secret, self.rule, version=self.version)
-        return answer.moved[places]
+        moved: Ints = answer.moved[places]
+        return moved
 
     def _refuse_single_records(self, table: Table) -> None:
         """Refuse what adjusts weights: it adds up floating-point numbers, whose sum depends on their order."""
