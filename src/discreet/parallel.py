@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from contextvars import ContextVar, copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
@@ -113,8 +114,8 @@ def shared(
     here of a piece shortly before its turn. Neither may hold a key. Without them it is done by :func:`in_order`, or in
     this thread.
 
-    Progress is reported, and cancelling heard, after every piece; processes are ended then, threads of a backend end
-    their pieces.
+    Progress is reported, and cancelling heard, after every piece, or after the last where a backend gives all results
+    at once; processes are ended then, threads of a backend end their pieces.
     """
     jobs = _jobs.get() or 1
     if jobs > 1 and len(pieces) > 1:
@@ -187,7 +188,8 @@ def _heard(parallel: Any, calls: Iterator[Any]) -> Generator[Any, None, None]:
     results: Any = ()
     try:
         results = parallel(calls)
-        yield from results
+        for found in results:  # noqa: UP028  # it would close it out of reach of what follows
+            yield found
     except Exception as error:
         raise DiscreetError(
             f"A process that shared the work did not finish ({type(error).__name__}); nothing was made.",
@@ -231,15 +233,17 @@ def by_name(
 
 
 def by_jobs(stage: str, work: Callable[[str, Given], Made], pieces: Mapping[str, Given], jobs: int) -> dict[str, Made]:
-    """The same in processes of their own, through joblib: on this machine, or where its backend runs them.
+    """The same in processes of their own, as :func:`shared` has them. What is sent is pickled."""
+    with sharing(jobs), closing(shared(partial(_named, work), _as_it_is, list(pieces.items()), stage)) as results:
+        return dict(zip(pieces, results, strict=True))
 
-    ``joblib.parallel_config(backend="dask")`` and others send the pieces to a cluster. What is sent is pickled.
-    """
-    joblib = _joblib()
-    checkpoint(stage, 0, len(pieces))
-    found = joblib.Parallel(n_jobs=jobs)(joblib.delayed(work)(name, piece) for name, piece in pieces.items())
-    checkpoint(stage, len(pieces), len(pieces))
-    return dict(zip(pieces, found, strict=True))
+
+def _named(work: Callable[[str, Given], Made], pair: tuple[str, Given]) -> Made:
+    return work(*pair)
+
+
+def _as_it_is(piece: Piece) -> Piece:
+    return piece
 
 
 def _joblib() -> Any:

@@ -138,6 +138,29 @@ class KAnonymity(RecordRule):
                 hint="Give fewer keys or a smaller size." if self.keys else "Give fewer.",
             )
 
+    def counted_in_cells(self, cells: RecordSet, times: Floats) -> RecordFinding:
+        """What :meth:`evaluate` says of records, from their combinations of keys and how often each occurs.
+
+        Raises
+        ------
+        NeedsError
+            Where it counts weights or households, which combinations do not have.
+        """
+        rule = self.resolved(cells)
+        if rule.weight is not None or rule.household is not None:
+            raise NeedsError(
+                "KAnonymity(weight=) and KAnonymity(household=) need single records, and these stay in their engine.",
+                hint="Where they may leave, take them out: data.on('memory').",
+            )
+        rule._refuse_too_many()
+        codes = key_codes(cells, rule.named, rule.missing)
+        unsafe, fewest = np.zeros(len(cells), np.bool_), float(times.sum())
+        for table in steps("combinations of keys", list(rule.tables())):
+            like = records_like(codes.of(table.keys), rule.missing, times)
+            unsafe |= like < float(table.k or rule.k)
+            fewest = min(fewest, float(like.min(initial=fewest)))
+        return RecordFinding(unsafe, rule._words(int(times[unsafe].sum()), fewest))
+
     def evaluate(self, records: RecordSet) -> RecordFinding:
         """Records in a combination that occurs fewer than ``k`` times."""
         rule = self.resolved(records)

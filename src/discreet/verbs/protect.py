@@ -183,7 +183,9 @@ def protect(
     ('count_by_region_sex', True)
     """
     with sharing(jobs):
-        return _protected(subject, methods, tables, by, value, rules, already_published, key, parts, keep_order, name, options)
+        return _protected(
+            subject, methods, tables, by, value, rules, already_published, key, parts, keep_order, name, options
+        )
 
 
 def _protected(
