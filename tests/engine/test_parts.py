@@ -200,7 +200,7 @@ def keyed(records: int = 300) -> pa.Table:
 def test_combinations_counted_in_the_engine_are_those_of_memory(rule: Any) -> None:
     table = keyed()
     there = ibis.duckdb.connect().create_table("people", table)
-    roles = {"keys": ["age", "area", "sex"], "missing_codes": {"area": ["d"]}, "identifier": "name"}
+    roles = {"keys": ["sex", "age", "area"], "missing_codes": {"area": ["d"]}, "identifier": "name"}
     here = ds.Microdata(table, **roles).assess(rule).assessment
     assert ds.Microdata(there, **roles).assess(rule).assessment == here
     assert here is not None
@@ -228,7 +228,8 @@ def test_only_combinations_and_their_numbers_leave_the_engine(monkeypatch: pytes
     ("rule", "roles", "message"),
     [
         (ds.LDiversity(2, sensitive="sex"), {"keys": ["area"]}, "LDiversity needs single records"),
-        (ds.KAnonymity(3, weight="w"), {"keys": ["area"], "weight": "w"}, "weight="),
+        (ds.KAnonymity(3, weight="w"), {"keys": ["area"], "weight": "w"}, "KAnonymity.weight=. needs single records"),
+        (ds.KAnonymity(3, household="w"), {"keys": ["area"], "household": "w"}, "household=. needs single records"),
         (ds.KAnonymity(3), {}, "no keys"),
         (ds.KAnonymity(3), {"keys": ["other"]}, "other"),
         (ds.KAnonymity(3, keys=["other"]), {}, "other"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 import numpy as np
 
@@ -18,7 +18,7 @@ COUNT = "discreet_records"
 """The column of counts in what the engine gives."""
 
 
-def key_cells(data: Microdata, names: Sequence[str]) -> tuple[RecordSet, Floats]:
+def key_cells(data: Microdata, asked: Collection[str]) -> tuple[RecordSet, Floats]:
     """The combinations of some columns as records of their own, and how many records have each.
 
     The engine counts; nothing else leaves it. Combinations that the engine tells apart and that are one for files of
@@ -29,16 +29,17 @@ def key_cells(data: Microdata, names: Sequence[str]) -> tuple[RecordSet, Floats]
             "leave_out= needs single records, and these stay in their engine.",
             hint="Leave the records out in the table or frame that you give; or take them out: data.on('memory').",
         )
-    if not names:
+    if not asked:
         raise NeedsError("There are no keys to count.", hint="Give Microdata(keys=[...]), or the rule keys=[...].")
     with connected(data) as remote:
-        for name in data.roles:
+        for name in (*data.roles, *asked):
             if name not in remote.names:
                 raise unknown_column(name, remote.names, f"the table {remote.name!r}")
+        names = [name for name in remote.names if name in asked]
         for name in names:
             remote.column(name)
         _refuse_taken(remote)
-        grouped = remote.table.group_by(list(names)).aggregate(**{COUNT: remote.table.count()})
+        grouped = remote.table.group_by(names).aggregate(**{COUNT: remote.table.count()})
         found = remote.fetch("combinations of keys", grouped)
     if not found.num_rows:
         raise no_records()

@@ -140,18 +140,11 @@ class KAnonymity(RecordRule):
 
     def counted_in_cells(self, cells: RecordSet, times: Floats) -> RecordFinding:
         """What :meth:`evaluate` says of records, from their combinations of keys and how often each occurs.
-
-        Raises
-        ------
-        NeedsError
-            Where it counts weights or households, which combinations do not have.
+        Weights and households are those of single records: a rule that counts them is refused before.
         """
+        assert self.weight is None
+        assert self.household is None
         rule = self.resolved(cells)
-        if rule.weight is not None or rule.household is not None:
-            raise NeedsError(
-                "KAnonymity(weight=) and KAnonymity(household=) need single records, and these stay in their engine.",
-                hint="Where they may leave, take them out: data.on('memory').",
-            )
         rule._refuse_too_many()
         codes = key_codes(cells, rule.named, rule.missing)
         unsafe, fewest = np.zeros(len(cells), np.bool_), float(times.sum())

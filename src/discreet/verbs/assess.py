@@ -138,21 +138,21 @@ def _counted_where_they_lie(data: Microdata, rules: Sequence[RecordRule]) -> Rec
 
     Rules that need more than that are refused by name.
     """
-    from dataclasses import replace
-
     from discreet.engine.key_cells import key_cells
     from discreet.rules.anonymity import KAnonymity
 
     asked = []
     for rule in rules:
-        if not isinstance(rule, KAnonymity):
+        options = [name for name in ("weight", "household") if getattr(rule, name, None) is not None]
+        if options or not isinstance(rule, KAnonymity):
+            what = f"{type(rule).__name__}({options[0]}=)" if options else type(rule).__name__
             raise NeedsError(
-                f"{type(rule).__name__} needs single records, and these stay in their engine: only combinations of "
-                "keys and their numbers leave it, which KAnonymity is satisfied with.",
+                f"{what} needs single records, and these stay in their engine: only combinations of keys and their "
+                "numbers leave it, which KAnonymity of records is satisfied with.",
                 hint="Where they may leave, take them out: data.on('memory').",
             )
-        asked.append(rule if rule.named else replace(rule, keys=tuple(data.keys)))
-    cells, times = key_cells(data, list(dict.fromkeys(name for rule in asked for name in rule.named)))
+        asked.append(rule)
+    cells, times = key_cells(data, {name for rule in asked for name in rule.named or data.keys})
     resolved = [rule.resolved(cells) for rule in asked]
     found = [rule.counted_in_cells(cells, times) for rule in resolved]
     counts = tuple(int(times[finding.unsafe].sum()) for finding in found)
