@@ -127,7 +127,8 @@ def shared(
         whole = len(pieces) if total is None else total
         for done, piece in enumerate(pieces, start=1):
             made = work(given(piece))
-            checkpoint(stage, before + done, whole)
+            if whole > 1:
+                checkpoint(stage, before + done, whole)
             yield made
 
 
