@@ -43,9 +43,9 @@ def key_cells(data: Microdata, asked: Collection[str]) -> tuple[RecordSet, Float
         found = remote.fetch("combinations of keys", grouped)
     if not found.num_rows:
         raise no_records()
-    roles = {"keys": [name for name in data.keys if name in names]}
+    keys = [name for name in data.keys if name in names]
     codes = {name: given for name, given in data.missing_codes.items() if name in names}
-    cells = read_record_set(Microdata(found.drop_columns([COUNT]), **roles, missing_codes=codes))
+    cells = read_record_set(Microdata(found.drop_columns([COUNT]), keys=keys, missing_codes=codes))
     return cells, np.asarray(found[COUNT].to_numpy(), np.float64)
 
 

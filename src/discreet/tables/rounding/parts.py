@@ -44,7 +44,7 @@ class _Block(NamedTuple):
 
     problem: RoundingSteps
     start: Ints
-    effort: int
+    effort: int | None
     seed: int
 
 
