@@ -9,6 +9,7 @@ import selectors
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,17 +161,28 @@ def _run(options: argparse.Namespace) -> None:
         kept=kept,
         patience=PATIENCE,
     ) as writer:
-        asyncio.run(
-            serve_log(
-                writer,
-                options.path,
-                group=options.group,
-                interval=options.interval,
-                most=options.most,
-                ready=_say_ready,
-                parent=0 if options.tied else None,
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(
+                serve_log(
+                    writer,
+                    options.path,
+                    group=options.group,
+                    interval=options.interval,
+                    most=options.most,
+                    ready=_say_ready,
+                    parent=0 if options.tied else None,
+                )
             )
-        )
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The loop that servers of ours run on where it is installed: it takes half of the time of Python's own."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    made: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return made
 
 
 def _say_ready() -> None:
