@@ -30,6 +30,7 @@ from discreet.errors import DiscreetError
 from discreet.files.published import Heading
 from discreet.keys import Key
 from discreet.server.account import MemoryAccount
+from discreet.server.again import WhoNow
 from discreet.server.answer import answered, shown
 from discreet.server.app import HEADERS, TableApp
 from discreet.server.catalogue import EVERYBODY
@@ -79,6 +80,18 @@ class LinesOfJson(logging.Formatter):
         return msgspec.json.encode({**plain, **more}).decode()
 
 
+class RequestLine(msgspec.Struct):
+    """The line of a request; there are many, and this is all that they need."""
+
+    time: str
+    level: str
+    text: str
+    request: str
+    what: str
+    status: int
+    ms: float
+
+
 class LinesTogether(logging.Handler):
     """Lines of requests go out many at once, and at least every second; warnings and errors at once."""
 
@@ -88,7 +101,8 @@ class LinesTogether(logging.Handler):
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream = stream
-        self._lines: list[str] = []
+        self._lines: list[str | RequestLine] = []
+        self._second = (0, "")
         threading.Thread(target=self._go_on, daemon=True).start()
         atexit.register(self.flush)
 
@@ -98,12 +112,23 @@ class LinesTogether(logging.Handler):
         if record.levelno >= logging.WARNING or len(self._lines) >= self.MOST:
             self.flush()
 
+    def line(self, number: str, what: str, status: int, milliseconds: float) -> None:
+        """Take the line of a request, past what ``logging`` does for one."""
+        now = time.time()
+        if int(now) != self._second[0]:
+            self._second = int(now), datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        when = f"{self._second[1]}.{int(now % 1 * 1000):03}+00:00"
+        self._lines.append(RequestLine(when, "info", "request", number, what, status, milliseconds))
+        if len(self._lines) >= self.MOST:
+            self.flush()
+
     def flush(self) -> None:
         """Write what there is."""
         with self.lock or nullcontext():
             lines, self._lines = self._lines, []
             if lines:
-                self._stream.write("\n".join(lines) + "\n")
+                texts = (one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in lines)
+                self._stream.write("\n".join(texts) + "\n")
                 self._stream.flush()
 
     def _go_on(self) -> None:
@@ -170,11 +195,11 @@ def cubes_to_make(dataset: Dataset) -> list[Callable[[], bool]]:
     ]
 
 
-def refusing(context: CheckedContext | None) -> Callable[[Request], None]:
+def refusing(context: CheckedContext | None) -> Callable[[Mapping[str, Any]], None]:
     """Refuses requests of connections whose certificate no longer counts: by the lists in memory, at every request."""
 
-    def refuse(request: Request) -> None:
-        shown = peer(request.scope)
+    def refuse(scope: Mapping[str, Any]) -> None:
+        shown = peer(scope)
         if shown is not None:
             why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
             if why is not None:
@@ -196,11 +221,28 @@ def asking(
         return found
 
     async def ask(request: Request) -> Identity:
-        refuse(request)
+        refuse(request.scope)
         data = request_data(request)
         if "cookie" not in data.headers and (data.peer is None or store.in_file):
             return find(data)  # nothing is looked up, or one row of a file: sooner done than handed to a thread
         return await asyncio.to_thread(find, data)
+
+    return ask
+
+
+def asking_now(config: ServerConfig, store: Store, context: CheckedContext | None) -> WhoNow | None:
+    """The same where it is known at once: who shows a certificate that one row of a file tells of, and the public.
+
+    ``None`` where every question is signed, or a database elsewhere must be asked. Sessions are none of these.
+    """
+    if not store.in_file or (config.tls is not None and config.tls.signed == "required"):
+        return None
+    refuse = refusing(context)
+
+    def ask(scope: Mapping[str, Any]) -> Identity:
+        refuse(scope)
+        client = scope.get("client")
+        return who_asks(store, RequestData(scope["method"], {}, client[0] if client else "", peer(scope)))
 
     return ask
 
@@ -260,6 +302,8 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
             *(retrieval_routes(config.path(config.retrieval), HEADERS) if config.retrieval else []),
         ],
         beside=[PlotAddresses(PlotDesk(service, store), ask)],
+        who_now=asking_now(config, store, context),
+        line=next((one.line for one in logging.getLogger().handlers if isinstance(one, LinesTogether)), None),
     )
 
 

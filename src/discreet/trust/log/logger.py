@@ -47,7 +47,7 @@ from discreet.trust.log.wire import (
 )
 from discreet.trust.log.writer import LogUnavailable, LogWriter
 
-INTERVAL = 0.005
+INTERVAL = 0.002
 GROUP = 50
 MOST_WAITING = 10_000
 MOST_CLIENTS = 512
