@@ -34,7 +34,12 @@ def main(folder: Path, port: int, size: int) -> None:
 
     context = server_context(folder / "server.pem", folder / "server.key", folder / "trust")
     settings = uvicorn.Config(
-        answering(size), log_config=None, access_log=False, lifespan="off", date_header=False, **uvicorn_options(context)
+        answering(size),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        date_header=False,
+        **uvicorn_options(context),
     )
     listening = socket.create_server(("127.0.0.1", port), backlog=1024)
     with asyncio.Runner(loop_factory=settings.get_loop_factory()) as runner:

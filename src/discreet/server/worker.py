@@ -34,7 +34,7 @@ from discreet.server.again import WhoNow
 from discreet.server.answer import answered, shown
 from discreet.server.app import HEADERS, TableApp
 from discreet.server.catalogue import EVERYBODY
-from discreet.server.config import ServerConfig, read_config
+from discreet.server.config import SOCKET, ServerConfig, answering_key, read_config
 from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
 from discreet.server.encoding import encoding_named
@@ -63,7 +63,6 @@ from discreet.trust.uvicorn_tls import uvicorn_options
 LOG = logging.getLogger("discreet.server")
 RELOAD_EVERY = 30.0
 """Seconds between two looks at the lists of revoked certificates."""
-SOCKET = "log.sock"
 
 
 class LinesOfJson(logging.Formatter):
@@ -145,11 +144,6 @@ def opened_datasets(config: ServerConfig) -> dict[tuple[str, str], Dataset]:
         dataset = open_dataset(config.path(part.folder), signed_by=signed_by)
         found[dataset.name, dataset.edition] = dataset
     return found
-
-
-def answering_key(config: ServerConfig) -> Key | None:
-    """The secret of methods that draw while they answer, where the settings name one."""
-    return next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)
 
 
 def warm_up(dataset: Dataset, key: Key | None) -> None:
@@ -261,13 +255,16 @@ async def _reload(context: CheckedContext) -> None:
             LOG.error("lists of revoked certificates were not taken: %s", error.message)
 
 
-def application(config: ServerConfig, context: CheckedContext | None) -> TableApp:
-    """The application of a worker."""
-    store = Store.open(_store_place(config))
+def application(
+    config: ServerConfig, context: CheckedContext | None, go: Callable[[], object] = lambda: None
+) -> TableApp:
+    """The application of a worker; ``go`` returns once the store is as it should be."""
     key = answering_key(config)
     datasets = opened_datasets(config)
     for dataset in datasets.values():
         warm_up(dataset, key)
+    go()
+    store = Store.open(_store_place(config))
     client = AsyncLogClient(config.path(config.run) / SOCKET)
     service = Service(
         datasets,
@@ -352,8 +349,8 @@ def _store_place(config: ServerConfig) -> str | Path:
     return config.store if "://" in config.store else config.path(config.store)
 
 
-def run_worker(config: ServerConfig, listening: socket.socket) -> None:
-    """Answer requests on a socket until the process is told to stop."""
+def run_worker(config: ServerConfig, listening: socket.socket, go: Callable[[], object]) -> None:
+    """Answer requests on a socket, once ``go`` returns, until the process is told to stop."""
     import uvicorn
 
     context: CheckedContext | None = None
@@ -369,7 +366,7 @@ def run_worker(config: ServerConfig, listening: socket.socket) -> None:
             clients=tls.clients,
         )
         options = uvicorn_options(context)
-    app = application(config, context)
+    app = application(config, context, go)
     settings = uvicorn.Config(
         app.application(),
         log_config=None,
@@ -397,15 +394,17 @@ def run_worker(config: ServerConfig, listening: socket.socket) -> None:
         runner.run(main())
 
 
-def _end_with_parent() -> None:
-    """Stop when the supervisor is gone: its end of our standard input closes then."""
+def _with_parent() -> threading.Event:
+    """Set once the supervisor says go; we stop when it is gone: its end of our standard input closes then."""
+    go = threading.Event()
 
     def wait() -> None:
         while os.read(0, 1024):
-            pass
+            go.set()
         os.kill(os.getpid(), 15)
 
     threading.Thread(target=wait, daemon=True).start()
+    return go
 
 
 def main(words: list[str] | None = None) -> int:
@@ -418,10 +417,10 @@ def main(words: list[str] | None = None) -> int:
     handler.setFormatter(LinesOfJson())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     LOG.setLevel(logging.INFO)
-    _end_with_parent()
+    go = _with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump of memory would hold records
     try:
-        run_worker(read_config(given.config), socket.socket(fileno=given.fd))
+        run_worker(read_config(given.config), socket.socket(fileno=given.fd), go.wait)
     except DiscreetError as error:
         print(f"{error.message} {error.hint}", file=sys.stderr)
         return 2

@@ -153,26 +153,28 @@ def _run(options: argparse.Namespace) -> None:
     if options.create and (not folder.exists() or not any(folder.iterdir())):
         create_log(folder, key)
     kept = None if options.kept is None else read_head(options.kept)
-    with LogWriter(
-        folder,
-        key,
-        segment_entries=options.segment_entries,
-        segment_bytes=options.segment_bytes,
-        kept=kept,
-        patience=PATIENCE,
-    ) as writer:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(
-                serve_log(
-                    writer,
-                    options.path,
-                    group=options.group,
-                    interval=options.interval,
-                    most=options.most,
-                    ready=_say_ready,
-                    parent=0 if options.tied else None,
-                )
+    with (
+        LogWriter(
+            folder,
+            key,
+            segment_entries=options.segment_entries,
+            segment_bytes=options.segment_bytes,
+            kept=kept,
+            patience=PATIENCE,
+        ) as writer,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
+        runner.run(
+            serve_log(
+                writer,
+                options.path,
+                group=options.group,
+                interval=options.interval,
+                most=options.most,
+                ready=_say_ready,
+                parent=0 if options.tied else None,
             )
+        )
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
