@@ -91,9 +91,12 @@ class AskedAgain:
     @staticmethod
     def _words(scope: Mapping[str, Any], who: Identity) -> Words | None:
         accept: bytes | None = None
+        path = scope.get("raw_path")
+        if path is None:  # servers need not give it
+            return None
         for name, value in scope["headers"]:
             if name in OTHER_WAY or (name == b"accept" and accept is not None):
                 return None
             if name == b"accept":
                 accept = value
-        return who.holder, scope["raw_path"], scope["query_string"], b"*/*" if accept is None else accept
+        return who.holder, path, scope["query_string"], b"*/*" if accept is None else accept
