@@ -39,6 +39,8 @@ class Asked(NamedTuple):
     """Name and edition of the data set, as they stand in the address."""
     question: Question
     kept_as: tuple[str, ...]
+    headers: list[tuple[bytes, bytes]]
+    """What every answer to it is sent with; the number of the request is to be added."""
 
 
 class AskedAgain:
@@ -57,18 +59,25 @@ class AskedAgain:
         self._who_now = who_now
         self._asked: OrderedDict[Words, Asked] = OrderedDict()
 
-    def remember(self, scope: Mapping[str, Any], who: Identity, place: tuple[str, str], reply: Reply) -> None:
+    def remember(
+        self,
+        scope: Mapping[str, Any],
+        who: Identity,
+        place: tuple[str, str],
+        reply: Reply,
+        headers: list[tuple[bytes, bytes]],
+    ) -> None:
         """Keep the words of a question that was answered; what is logged with a signature is not."""
         if scope["method"] != "GET" or who.signed is not None:
             return
         words = self._words(scope, who)
         if words is not None and sum(map(len, words)) <= LONGEST:
-            self._asked[words] = Asked(place, reply.question, reply.kept_as)
+            self._asked[words] = Asked(place, reply.question, reply.kept_as, headers)
             if len(self._asked) > MOST:
                 self._asked.popitem(last=False)
 
-    def find(self, scope: Mapping[str, Any]) -> tuple[Identity, Reply] | None:
-        """Who asks again, and what they were answered; ``None`` for all other requests.
+    def find(self, scope: Mapping[str, Any]) -> tuple[Identity, Reply, list[tuple[bytes, bytes]]] | None:
+        """Who asks again, what they were answered and with which headers; ``None`` for all other requests.
 
         A proof of identity that does not hold, a role that is gone, an edition that was withdrawn: all that is
         ``None`` too, and refused where it is explained and logged.
@@ -86,7 +95,7 @@ class AskedAgain:
             del self._asked[words]
             return None
         self._asked.move_to_end(words)
-        return who, reply
+        return who, reply, asked.headers
 
     @staticmethod
     def _words(scope: Mapping[str, Any], who: Identity) -> Words | None:

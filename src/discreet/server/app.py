@@ -174,15 +174,26 @@ class TableApp:
         return application
 
     async def _answered_again(
-        self, who: Identity, reply: Reply, began: float, scope: Scope, receive: Receive, send: Send
+        self,
+        who: Identity,
+        reply: Reply,
+        headers: list[tuple[bytes, bytes]],
+        began: float,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
         number = os.urandom(8).hex()
         try:
             await self.service.log_again(who, reply, number)
-            response = _table_response(reply)
         except Exception as error:
-            response = self._refused(error, number)
-        await self._finished(response, "table", number, began)(scope, receive, send)
+            response = self._finished(self._refused(error, number), "table", number, began)
+            await response(scope, receive, send)
+            return
+        self._count("table", 200, number, began)
+        named = [*headers, (b"x-request-id", number.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": named})
+        await send({"type": "http.response.body", "body": reply.content})
 
     # ---- what goes for all requests -------------------------------------------------------------------------
 
@@ -207,10 +218,13 @@ class TableApp:
         """A response with the headers of all, counted."""
         own = [pair for pair in response.raw_headers if pair[0] not in RAW_NAMES]
         response.raw_headers = [*own, *RAW_HEADERS, (b"x-request-id", number.encode())]
-        seconds = time.perf_counter() - began
-        self.metrics.count(what, response.status_code, seconds)
-        self.line(number, what, response.status_code, round(1000 * seconds, 1))
+        self._count(what, response.status_code, number, began)
         return response
+
+    def _count(self, what: str, status: int, number: str, began: float) -> None:
+        seconds = time.perf_counter() - began
+        self.metrics.count(what, status, seconds)
+        self.line(number, what, status, round(1000 * seconds, 1))
 
     def _refused(self, error: Exception, number: str) -> Response:
         problem = problem_of(error)
@@ -287,7 +301,8 @@ class TableApp:
         reply = await self.service.ask(who, (dataset.name, dataset.edition), body, format, number)
         if self.again is not None:
             place = (request.path_params["name"], request.path_params["edition"])
-            self.again.remember(request.scope, who, place, reply)
+            headers = [*_table_response(reply).raw_headers, *RAW_HEADERS]
+            self.again.remember(request.scope, who, place, reply, headers)
         return _table_response(reply)
 
     async def estimate(self, request: Request, _number: str) -> Response:

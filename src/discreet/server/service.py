@@ -256,7 +256,7 @@ class Service:
         if (dataset.name, dataset.edition) != (question.dataset, question.edition):
             return None  # the newest edition is another one now
         self._encoded.move_to_end(kept_as)
-        return found._replace(kept=True)
+        return found
 
     async def log_again(self, who: Identity, reply: Reply, request: str) -> None:
         """Log an answer that :meth:`kept` gave; it may leave when this returns."""
@@ -299,7 +299,7 @@ class Service:
         found = self._encoded.get(kept_as)
         if found is not None:
             self._encoded.move_to_end(kept_as)
-            return found._replace(kept=True)
+            return found
         size = estimated_cells(dataset, question)
 
         def work() -> Reply:
@@ -312,7 +312,7 @@ class Service:
             return Reply(content, encoding.media_type, name, digest, False, question, kept_as)
 
         reply = await self.workplace.run(size, work)
-        self._keep(kept_as, reply)
+        self._keep(kept_as, reply._replace(kept=True))
         return reply
 
     def _table(

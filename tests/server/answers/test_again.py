@@ -157,8 +157,8 @@ def test_words_are_kept_for_a_bounded_number_of_short_questions(
     )
     monkeypatch.setattr("discreet.server.again.MOST", 3)
     for number in range(5):
-        again.remember(scope(b"a=%d" % number), ADA, ("census", "latest"), reply)
-    again.remember(scope(b"a" * 4_096), ADA, ("census", "latest"), reply)
+        again.remember(scope(b"a=%d" % number), ADA, ("census", "latest"), reply, [])
+    again.remember(scope(b"a" * 4_096), ADA, ("census", "latest"), reply, [])
     found = [again.find(scope(b"a=%d" % number)) is not None for number in range(5)]
     assert found == [False, False, True, True, True]
     assert again.find(scope(b"a" * 4_096)) is None

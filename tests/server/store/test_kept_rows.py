@@ -54,11 +54,13 @@ def test_what_another_process_wrote_is_seen_at_once(known: Store, address: str) 
 
 def test_roles_and_people_are_as_fresh_as_certificates(known: Store) -> None:
     (_, ada) = known.people.certificate("a1") or (None, None)
-    assert ada is not None and ada.roles == {Role.RESEARCHER}
+    assert ada is not None
+    assert ada.roles == {Role.RESEARCHER}
     known.people.take_role(ada.id, "researcher")
     known.people.set_state(ada.id, "suspended")
     (_, ada) = known.people.certificate("a1") or (None, None)
-    assert ada is not None and (ada.roles, ada.state) == (frozenset(), "suspended")
+    assert ada is not None
+    assert (ada.roles, ada.state) == (frozenset(), "suspended")
 
 
 def test_every_one_of_many_changes_by_another_connection_is_seen(known: Store, address: str) -> None:
