@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 START_WITHIN = 300.0
 """Seconds that a worker may take to open its data sets and compile."""
 STOP_WITHIN = 30.0
+LOGGER_AGAIN_WITHIN = 30.0
+"""Seconds that a logger may take that is started again; nothing else is looked after meanwhile."""
 LOOK_EVERY = 0.2
 AGAIN_AFTER = 0.2
 """Seconds before a process that ended is started again."""
@@ -100,7 +102,7 @@ class Supervisor:
             self._listening = listening(config.listen.host, config.listen.port)
             self._workers = [self._started_worker() for _ in range(config.listen.workers)]
             register(config, manifests)
-            self._logger = self._started_logger()
+            self._logger = self._started_logger(START_WITHIN)  # it loads beside the workers
             for worker in self._workers:
                 _let_go(worker)
             for worker in self._workers:
@@ -109,7 +111,7 @@ class Supervisor:
             self.stop()
             raise
 
-    def _started_logger(self) -> LoggerProcess:
+    def _started_logger(self, within: float = LOGGER_AGAIN_WITHIN) -> LoggerProcess:
         config = self.config
         return start_logger(
             config.path(config.log.folder),
@@ -117,6 +119,7 @@ class Supervisor:
             config.path(config.run) / SOCKET,
             create=True,
             group=_group_of(config.listen.user),
+            timeout=within,
         )
 
     def _started_worker(self) -> subprocess.Popen[bytes]:
