@@ -18,7 +18,8 @@ from discreet.private import SharedFolder
 from discreet.private.joint.sums import secure_sum
 from discreet.private.parties import relay
 from discreet.private.parties.conversation import plan_of
-from discreet.private.parties.rounds import PartyTask
+from discreet.private.parties.member import PartyMember
+from discreet.private.parties.rounds import PartyTask, SealedRound
 from discreet.private.parties.wire import LineLost, WireFrame, memory_lines
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
@@ -143,6 +144,48 @@ def test_whoever_leaves_after_the_end_does_not_take_it_from_the_others():
         return kinds
 
     assert asyncio.run(ended()) == ["start", "end"]
+
+
+def quick(result):
+    """A party that is done at once."""
+    return result
+    yield
+
+
+async def with_coordinator(talk, *frames, until):
+    """What a party has from a hostile coordinator that says these frames."""
+    near, far = memory_lines()
+    member = asyncio.create_task(PartyMember("A", talk, near).run())
+    await far.send(WireFrame("start"))
+    while (await far.receive()).kind != until:
+        pass
+    for frame in frames:
+        await far.send(frame)
+    await far.close()
+    return await asyncio.wait_for(member, 5)
+
+
+def kind_and_words(*frames, talk=None, until="done"):
+    with pytest.raises(ProtocolError) as caught:
+        asyncio.run(with_coordinator(quick(1) if talk is None else talk, *frames, until=until))
+    return caught.value.kind, str(caught.value)
+
+
+def test_a_hostile_coordinator_cannot_make_anybody_wrong_about_others():
+    """It can keep the last word from some; what these say is true whatever it told the others."""
+
+    def waiting():
+        yield SealedRound(0, {}, frozenset("B"))
+
+    assert asyncio.run(with_coordinator(quick(1), WireFrame("end"), until="done")) == 1
+    assert kind_and_words()[0] == "end not heard"
+    kind, words = kind_and_words(WireFrame("stop", "B", body=b"party left"))
+    assert kind == "party left"
+    assert "as the coordinator says" in words
+    assert kind_and_words(WireFrame("end"), talk=waiting(), until="hello")[0] == "tampered"
+    kind, words = kind_and_words(WireFrame("stop", "B", body=b"party left"), talk=waiting(), until="hello")
+    assert "as the coordinator says" not in words
+    assert kind_and_words(talk=waiting(), until="hello")[0] == "party left"
 
 
 def test_by_files_an_interruption_in_the_last_round_is_made_up_for(tmp_path):

@@ -136,10 +136,16 @@ class PartyMember(Generic[T]):
                 elif frame.kind == "start":
                     self._started.set()
                 elif frame.kind == "end":
+                    if not self._done:
+                        raise ProtocolError(
+                            "tampered",
+                            "The coordinator ended the run before this party was done.",
+                            hint="Nothing of it is used; look for who alters messages.",
+                        )
                     self._ended.set()
                     return
                 elif frame.kind == "stop":
-                    raise stopped_by(frame)
+                    raise stopped_by(frame, done=self._done)
         except LineLost:
             raise self._gone() from None
 
