@@ -27,6 +27,7 @@ from discreet.server.gate import admitted, estimated_cells
 from discreet.server.identity import Identity
 from discreet.server.means import errors_of, means_of, percentages_of
 from discreet.server.problems import problem_of
+from discreet.server.purses import PaidAhead
 from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection
 from discreet.server.roles import allowed
 from discreet.server.selecting import value_at
@@ -174,6 +175,7 @@ class Service:
     withdrawn: Mapping[tuple[str, str], str] = field(default_factory=dict)
     workplace: Workplace = field(default_factory=Workplace)
     answers: Answers = field(default_factory=Answers)
+    paid: PaidAhead = field(default_factory=PaidAhead)
     later: Sequence[Callable[[], object]] = ()
     """What is done once nobody waits after the start; answers do not depend on it."""
     _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
@@ -334,7 +336,8 @@ class Service:
         """The protected table, from those that this project had or made anew."""
         found = self.answers.get(who.holder, question)
         if found is None:
-            self.budgets.reserve(who.holder, size, dataset.policy.budget_cells)
+            if not self.paid.take(who.holder, question.digest):
+                self.budgets.reserve(who.holder, size, dataset.policy.budget_cells)
             whole = dataset.without_area(question).digest
             charged = self.answers.charged(who.holder, whole)
             found = answered(dataset, question, self.account, self.key, charged=charged)
