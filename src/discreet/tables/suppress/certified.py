@@ -80,16 +80,19 @@ def certify(
     allowed: Bools | None = None,
     first_cost: Floats | None = None,
     share: Floats | None = None,
+    expected: float = 0.0,
 ) -> CertifiedPattern:
     """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones.
 
     The first pattern can be made with another cost, so that the search starts somewhere else. Secondaries are given up
-    by what they cost beyond the ``share`` that is necessary of them.
+    by what they cost beyond the ``share`` that is necessary of them. Where it is known what a pattern costs about
+    (``expected``), effort is shared out by that.
     """
     movable = movable_cells(system)
     beyond = cost if share is None else cost * (1.0 - share)
     among = movable if allowed is None else movable & allowed
     search = _CertifiedSearch(system, cost, beyond, attackers, limits, among)
+    search.programs.expected = expected
     return search.run(cost if first_cost is None else first_cost, cost)
 
 

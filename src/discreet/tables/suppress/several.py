@@ -23,6 +23,8 @@ ALIKE = 1e-3
 """Patterns whose costs differ by less than this share are alike."""
 SMALL = 2_000
 """Cells of systems that are searched several times."""
+MILLION = 1_000_000
+"""In systems of more cells effort is shared out by what it may save of the cost of all, not by rank."""
 SPREAD = 0.3
 """The second search starts from true costs. Costs of each further one are multiplied by numbers whose logarithms have a
 standard deviation that grows by this: patterns that differ more leave more to choose from when they are merged."""
@@ -45,7 +47,8 @@ def certify_often(
     """
     proposed = None if least is None else cost * (1.0 - (1.0 - DISCOUNT) * least.share)
     beyond = least.share if least is not None and len(system) > SMALL else None
-    first = certify(system, cost, attackers, limits, first_cost=proposed, share=beyond)
+    expected = 0.0 if least is None or len(system) <= MILLION else least.proved()
+    first = certify(system, cost, attackers, limits, first_cost=proposed, share=beyond, expected=expected)
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
     starts = min(limits.care.starts, limits.care.searching // max(first.effort["simplex_iterations"], 1))
     if limits.limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
