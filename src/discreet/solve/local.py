@@ -50,7 +50,8 @@ SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 NARROW, WIDE_ITERATIONS = 600, 200_000
 """In tables of three and more variables, programs of more cells than this take ten times the iterations that they take
-in two: together they may take so many, and something cheaper is looked for nearby only after that."""
+in two: together they may take so many, and something cheaper is looked for nearby only after that. An iteration among
+ten thousand cells takes milliseconds there, so that they have no more cells than the compiled solver takes."""
 
 
 class Graph:
@@ -174,7 +175,7 @@ class LocalPrograms:
         cubes = lattice is not None and lattice.variables > 2
         whole = CUBES if cubes else SIZES
         self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE if len(value) <= MILLION else HUGE
-        self.wide_left = float(WIDE_ITERATIONS) if cubes else np.inf
+        self.wide_left, self.widest = (float(WIDE_ITERATIONS), QUICK) if cubes else (np.inf, MOST_AT_STAKE)
         self.second, self.rounds = SECOND, 1
 
     def charge(self, cost: Floats) -> None:
@@ -239,7 +240,7 @@ class LocalPrograms:
         if best.cost > 0:
             at_stake = min(AT_STAKE * best.cost / max(self.spent, best.cost), MOST_AT_STAKE)
             most = max(self.second, int(at_stake), FURTHER if measure == FLAT else 0)
-            most = most if self.wide_left > 0 else min(most, NARROW)
+            most = min(most, self.widest) if self.wide_left > 0 else min(most, NARROW)
             before = self.solver.iterations
             best = self._within(target, direction, level, most, BY_COST, best.cost)[0] or best
             self.wide_left -= self.solver.iterations - before if most > NARROW else 0
@@ -254,19 +255,29 @@ class LocalPrograms:
         quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
         if quick:
+            if not self.solver.allowed():
+                return None, False
+            before = self.solver.programs
             cells, amount, cost = self.graph.quick(self, target, direction, level, most, measure, budget, step)
+            self._count(before)
             if not np.isnan(cost):
                 return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
         chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
+    def _count(self, before: int) -> None:
+        """Count a search that ended before its program as one, so that no two searches begin at the same count."""
+        self.solver.effort[0] += self.solver.programs == before
+
     def _in_lattice(self, target: int, direction: int, level: int, budget: float) -> Alternative | None:
         if self.lattice is None:
             return None
         chosen = self.lattice.around(target, level, self.weight, self.movable)
-        if len(chosen) < 2:
+        if len(chosen) < 2 or not self.solver.allowed():
             return None
+        before = self.solver.programs
         cells, amount, cost = self.graph.quick_among(self, target, direction, level, chosen, budget)
+        self._count(before)
         return Alternative(cells, amount, 1, cost) if len(cells) else None
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:

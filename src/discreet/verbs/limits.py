@@ -36,7 +36,8 @@ def _which(method: Any) -> str:
     seconds = getattr(method, "time_limit", None)
     if seconds is not None:
         return f"The time limit of {seconds:g} s"
-    return f"The limit of effort ({getattr(method, 'effort', None) or 0:,})"
+    effort = getattr(method, "effort", None)
+    return "Somebody's wish to stop" if isinstance(effort, str) else f"The limit of effort ({effort or 0:,})"
 
 
 def _how_far(effort: Mapping[str, int]) -> str:
@@ -60,6 +61,8 @@ def _cost(method: Any, effort: Mapping[str, int]) -> str:
 
 
 def _how_to_go_on(method: Any) -> str:
+    if getattr(method, "time_limit", None) is None and isinstance(getattr(method, "effort", None), str):
+        return "To go on, protect again."
     name = "time_limit" if getattr(method, "time_limit", None) is not None else "effort"
     return f"To go on, raise {name} or leave it out, and protect again."
 
