@@ -50,8 +50,7 @@ SECOND, FURTHER = 1_500, 6_000
 """Cells of the neighbourhood in which something cheaper is looked for, also where it was hard to find anything."""
 NARROW, WIDE_ITERATIONS = 600, 200_000
 """In tables of three and more variables, programs of more cells than this take ten times the iterations that they take
-in two: together they may take so many, and something cheaper is looked for nearby only after that. An iteration among
-ten thousand cells takes milliseconds there, so that they have no more cells than the compiled solver takes."""
+in two: together they may take so many, and something cheaper is looked for nearby only after that."""
 
 
 class Graph:
@@ -175,7 +174,7 @@ class LocalPrograms:
         cubes = lattice is not None and lattice.variables > 2
         whole = CUBES if cubes else SIZES
         self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE if len(value) <= MILLION else HUGE
-        self.wide_left, self.widest = (float(WIDE_ITERATIONS), QUICK) if cubes else (np.inf, MOST_AT_STAKE)
+        self.wide_left = float(WIDE_ITERATIONS) if cubes else np.inf
         self.second, self.rounds = SECOND, 1
 
     def charge(self, cost: Floats) -> None:
@@ -240,7 +239,7 @@ class LocalPrograms:
         if best.cost > 0:
             at_stake = min(AT_STAKE * best.cost / max(self.spent, best.cost), MOST_AT_STAKE)
             most = max(self.second, int(at_stake), FURTHER if measure == FLAT else 0)
-            most = min(most, self.widest) if self.wide_left > 0 else min(most, NARROW)
+            most = most if self.wide_left > 0 else min(most, NARROW)
             before = self.solver.iterations
             best = self._within(target, direction, level, most, BY_COST, best.cost)[0] or best
             self.wide_left -= self.solver.iterations - before if most > NARROW else 0
