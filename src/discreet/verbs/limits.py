@@ -26,18 +26,19 @@ def limit_notes(method: Any, effort: Mapping[str, int]) -> list[str]:
     """
     notes = []
     if "limit_struck_at" in effort:
-        notes.append(f"{_which(method)} was reached{_how_far(effort)}. {_cost(method, effort)} {_how_to_go_on(method)}")
+        notes.append(f"{_which(method)}{_how_far(effort)}. {_cost(method, effort)} {_how_to_go_on(method)}")
     if effort.get("proven") == 0:
         notes.append(_not_proved(method, effort))
     return notes
 
 
 def _which(method: Any) -> str:
-    seconds = getattr(method, "time_limit", None)
+    seconds, effort = getattr(method, "time_limit", None), getattr(method, "effort", None)
     if seconds is not None:
-        return f"The time limit of {seconds:g} s"
-    effort = getattr(method, "effort", None)
-    return "Somebody's wish to stop" if isinstance(effort, str) else f"The limit of effort ({effort or 0:,})"
+        return f"The time limit of {seconds:g} s was reached"
+    if isinstance(effort, str):
+        return "The work was stopped on request"
+    return f"The limit of effort ({effort or 0:,}) was reached"
 
 
 def _how_far(effort: Mapping[str, int]) -> str:

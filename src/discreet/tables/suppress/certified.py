@@ -132,7 +132,7 @@ class _CertifiedSearch:
         self.remembered = np.zeros((len(system), 3), np.int8)
         self.last = self.work = self.fallbacks = self.careful = self.count = 0
         self.step = Step("protect", 0, 0)
-        self.improving, self.least = False, 0.0
+        self.improving, self.hurried, self.least = False, False, 0.0
         self.programs.solver.listen, self.programs.solver.allowed = self._listen_within, self._allowed
 
     def run(self, first_cost: Floats, cost: Floats) -> CertifiedPattern:
@@ -145,9 +145,10 @@ class _CertifiedSearch:
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
             self._at(ahead[done], f"{done:,} of {counted(len(order), 'unsafe cell')}")
-            self.programs.second = _width(done) if done < widely else NARROW
             self.limits.waiting = len(order) - done
-            if self.limits.struck_at is not None:
+            if self.limits.struck_at is None:
+                self.programs.second = _width(done) if done < widely else NARROW
+            else:
                 self._hurry(order[done:])
             self.waiting[target] = False
             found = self.maker.make(target, self.shared.pop(target, []))
@@ -205,7 +206,7 @@ class _CertifiedSearch:
         """The same while a program runs, which is cut off when a limit of time strikes."""
         self._listen()
         if self.limits.struck_at is None and self.limits.due:
-            self.limits.struck(self.programs.solver.programs)
+            self._strikes()
             raise CutOff
 
     def _allowed(self) -> bool:
@@ -216,14 +217,22 @@ class _CertifiedSearch:
         """
         if self.limits.struck_at is not None:
             return not self.improving
-        return not self.limits.struck(self.programs.solver.programs)
+        return not self._strikes()
+
+    def _strikes(self) -> bool:
+        """Whether a limit strikes now; from then on nothing cheaper is looked for than what was found."""
+        if self.limits.struck(self.programs.solver.programs):
+            self.programs.second = self.programs.rounds = 0
+            return True
+        return False
 
     def _hurry(self, order: Ints) -> None:
         """Let the cells that are left take the first that comes.
 
         Nothing is given up later on, so that the largest of them may hang on certificates of others, too.
         """
-        if self.programs.second:
+        if not self.hurried:
+            self.hurried = True
             self.programs.second = self.programs.rounds = 0
             self.waiting[order] = True
 
