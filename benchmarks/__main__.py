@@ -46,6 +46,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     startup,
     structure,
     suppression,
+    suppression_dense,
     suppression_large,
     suppression_scale,
     synthesis,
@@ -57,6 +58,7 @@ from benchmarks.registry import CASES, run_cases
 
 BY_NAME_ONLY = (
     *engines_remote.BY_NAME_ONLY,
+    *suppression_dense.BY_NAME_ONLY,
     *suppression_large.BY_NAME_ONLY,
     *suppression_scale.BY_NAME_ONLY,
     *adjustment.BY_NAME_ONLY,

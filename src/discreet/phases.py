@@ -41,6 +41,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "protect": ("Protecting unsafe cells", ""),
     "improve": ("Looking for cells that can be published after all", ""),
     "search again": ("Searching again from another start", ""),
+    "reasons": ("Working out why cells cannot be protected", ""),
     "joint": ("Protecting sums of withheld cells", "sum"),
     "optimum": ("Closing in on the optimum", ""),
     "modular": ("Protecting subtables", "subtable"),

@@ -268,19 +268,29 @@ class LocalPrograms:
         quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
         if quick:
+            if not self.solver.allowed():
+                return None, False
+            before = self.solver.programs
             cells, amount, cost = self.graph.quick(self, target, direction, level, most, measure, budget, step)
+            self._count(before)
             if not np.isnan(cost):
                 return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
         chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
+    def _count(self, before: int) -> None:
+        """Count a search that ended before its program as one, so that no two searches begin at the same count."""
+        self.solver.effort[0] += self.solver.programs == before
+
     def _in_lattice(self, target: int, direction: int, level: int, budget: float) -> Alternative | None:
         if self.lattice is None:
             return None
         chosen = self.lattice.around(target, level, self.weight, self.movable)
-        if len(chosen) < 2:
+        if len(chosen) < 2 or not self.solver.allowed():
             return None
+        before = self.solver.programs
         cells, amount, cost = self.graph.quick_among(self, target, direction, level, chosen, budget)
+        self._count(before)
         return Alternative(cells, amount, 1, cost) if len(cells) else None
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:

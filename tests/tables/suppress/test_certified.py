@@ -179,7 +179,7 @@ def test_in_tables_of_millions_of_cells_something_cheaper_is_looked_for_where_mu
     system = build_system(table)
     cost, attackers = system.cost("value"), Attackers(system, None, None, np.zeros(len(system), np.bool_))
     least, limits = least_cost(system, cost, attackers), EffortLimits.of("quick", None)
-    monkeypatch.setattr("discreet.tables.suppress.several.MILLION", 0)
+    monkeypatch.setattr("discreet.tables.suppress.certified.MILLION", 0)
     careful = certify_often(system, cost, attackers, limits, least)
     monkeypatch.setattr("discreet.solve.local.BY_STAKE", 0)
     plain = certify_often(system, cost, attackers, limits, least)
