@@ -90,7 +90,7 @@ def union_part(name: str, place: Any, *, records: int) -> dict[str, Any]:
 
     first = 0 if name == "A" else records // 2
     data = {"id": [f"person {k:09d}" for k in range(first, first + records)], "x": ["x" * 54] * records}
-    cpu, found = _cpu(lambda: unite_as(name, data, ("A", "B"), place, UnionTerms(("id",), ("x",))))
+    cpu, found = _cpu(lambda: unite_as(name, data, ("A", "B"), place, UnionTerms(("id",), ("x",)), without_log=True))
     if found.union != records * 3 // 2:
         raise AssertionError("The union has another size.")
     return {"cpu": cpu}
@@ -151,7 +151,7 @@ def newton_part(name: str, place: Any, *, rows: int, columns: int) -> dict[str, 
         return found
 
     newton._own_step = watched
-    here = join_as(name, _owner(name, rows, columns), ["A", "B", "C"], place)
+    here = join_as(name, _owner(name, rows, columns), ["A", "B", "C"], place, without_account=True)
     fit = here.logit("y ~ " + " + ".join(f"x{k}" for k in range(columns)))
     cpu = time.process_time() - times["began"][0] - sum(times["cpu"])
     return {"cpu": cpu / fit.rounds, "rounds": fit.rounds, "beta": fit.coefficients.tolist()}

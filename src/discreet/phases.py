@@ -22,6 +22,8 @@ PHASES: dict[str, tuple[str, str]] = {
     "contributors": ("Adding up contributors", ""),
     "tabulate": ("Building tables", "table"),
     "groups": ("Grouping similar records", ""),
+    "blocks": ("Grouping similar records", "block"),
+    "strata": ("Exchanging values", "stratum"),
     "small groups": ("Emptying fields of rare combinations", ""),
     "rare combinations": ("Emptying fields of rare combinations", ""),
     "the least cost": ("Working out the least cost", "combination"),

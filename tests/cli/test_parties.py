@@ -112,7 +112,8 @@ def test_numbers_that_begin_with_a_zero_stay_text(tmp_path):
 
 
 def other_owner(offices, name, owners, port, plan):
-    return JointPlan.read(plan).run_as(name, owners[name], at(offices, name, port)).to_dict()
+    account = plan.with_name(f"{name}.account")
+    return JointPlan.read(plan).run_as(name, owners[name], at(offices, name, port), account).to_dict()
 
 
 def fit(name, plan, files, port, offices, tmp_path):

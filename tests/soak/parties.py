@@ -49,7 +49,9 @@ class LateKiller(Transcript):
 
 def model(place: MeetingPlace, name: str, record: Transcript) -> str:
     """One owner's part of a model."""
-    here = ds.private.join_as(name, people("ABC")[name], OWNERS, Recorded(place, record), levels={"g": list("abc")})
+    here = ds.private.join_as(
+        name, people("ABC")[name], OWNERS, Recorded(place, record), levels={"g": list("abc")}, without_account=True
+    )
     return str(here.logit("y ~ x + g").coefficients.round(6).tolist())
 
 
@@ -103,9 +105,18 @@ def _one(offices: Offices, names: list[str], work: Callable[..., str], victim: s
     if lost or all("result" in one for one in told.values()):
         whole = all("result" in one for one in told.values())
         return f"{who} was killed after the end: all others have results" if whole else "FAILED: ended, but not for all"
+    errors = {one.get("error") for one in told.values() if "result" not in one}
     if any("result" in one for one in told.values()):
-        return f"FAILED: {who} was killed, and somebody has a result"
-    if any(one.get("error") != "party left" for one in told.values()):
+        # Only a coordinator can be cut off in its last word, and whoever did not hear it must say so.
+        in_doubt = victim == "coordinator" and errors == {"end not heard"}
+        return (
+            f"{who} was killed in its last word: some have it, all others say so"
+            if in_doubt
+            else (f"FAILED: {who} was killed, and somebody has a result, others say {sorted(map(str, errors))}")
+        )
+    if victim == "coordinator" and errors <= {"party left", "end not heard"}:
+        errors = {"party left"}  # who was done cannot know that others were not
+    if errors != {"party left"}:
         return f"FAILED: {who} was killed, and somebody says {sorted(str(one.get('error')) for one in told.values())}"
     if any(one["at"] - gone > WITHIN for one in told.values()):
         return f"FAILED: {who} was killed, and somebody went on"

@@ -110,9 +110,10 @@ def fit(
             raise ParameterError("Say where to meet.", hint="Give --coordinator, or --folder and --own.")
         if (records is None) != (me == DEALER):
             raise ParameterError("Owners have records, the dealer has none.", hint="Give RECORDS, or --me dealer.")
-        if (records is None) != (account is None):
+        if (account is not None) != (records is not None and agreed.accounts):
             raise ParameterError(
-                "Owners keep an account of their models.", hint="Give --account FILE, always the same."
+                "Owners keep an account of their models, unless the plan says accounts = false.",
+                hint="Give --account FILE, always the same; the dealer has none.",
             )
         require_new(output, ".json")
         require_new(transcript)

@@ -89,6 +89,55 @@ def count_keyed(cells: Any, keys: Any, one: Any, counters: Any) -> None:
         counters[cells[i]] += one + np.uint64(keys[i])
 
 
+LARGEST_AMOUNT = 2**62
+RECORDS, AMOUNT, NONZERO, KEYS, NONZERO_KEYS, MOST, LEAST, LARGEST = range(8)
+"""Columns of what is known of the amounts of a cell: records, their sum, how many are not zero, sums of keys of all and
+of those, the largest and the smallest of those, and from the last one on the list of the largest."""
+
+
+@kernel("void(i8[:,::1], u4, i8, i8, b1)")
+def _enter(known: Ints, cell: int, amount: int, key: int, by_size: bool) -> None:
+    """Enter a record; the list has the largest above zero, or those of the largest size, of equals the positive first.
+
+    It does not depend on the order in which records come. There is no branch but for records that enter the list, which
+    are few: which amounts are zero, no processor can guess.
+    """
+    row = known[cell]
+    counts = np.int64(amount != 0)
+    row[RECORDS] += 1
+    row[NONZERO] += counts
+    row[KEYS] += key
+    row[NONZERO_KEYS] += key * counts
+    row[AMOUNT] += amount
+    row[MOST] = max(row[MOST], amount if counts else -LARGEST_AMOUNT)
+    row[LEAST] = min(row[LEAST], amount if counts else LARGEST_AMOUNT)
+    size, at = abs(amount) if by_size else amount, len(row)
+    last = row[at - 1]
+    if size < (abs(last) if by_size else last) or size <= 0 or amount == last:
+        return
+    while at > LARGEST:
+        other = row[at - 1]
+        if (abs(other) if by_size else other) > size or other == amount or (other == -amount and amount < 0):
+            break
+        if at < len(row):
+            row[at] = other
+        at -= 1
+    if at < len(row):
+        row[at] = amount
+
+
+@kernel(*(f"void(u4[::1], {READ_ONLY.format('i8')}, {READ_ONLY.format(kind)}, b1, i8[:,::1])" for kind in NARROW))
+def enter_amounts(cells: Any, amounts: Any, keys: Any, by_size: bool, known: Ints) -> None:
+    """Enter records into their cells, two far from each other in turn, as above; ``keys`` may be empty."""
+    far, keyed = len(cells) // 2, len(keys) > 0
+    for i in range(far):
+        j = i + far
+        _enter(known, cells[i], amounts[i], int(keys[i]) if keyed else 0, by_size)
+        _enter(known, cells[j], amounts[j], int(keys[j]) if keyed else 0, by_size)
+    for i in range(2 * far, len(cells)):
+        _enter(known, cells[i], amounts[i], int(keys[i]) if keyed else 0, by_size)
+
+
 @kernel("void(u4[::1], u8[::1], u8[::1])")
 def add_packed(cells: Any, packed: Any, counters: Any) -> None:
     """Add counters of finer cells to those of the cells that they belong to."""

@@ -13,6 +13,7 @@ KINDS = (
     "did not converge",
     "duplicate record",
     "element outside the group",
+    "end not heard",
     "index out of range",
     "key too short",
     "no such cell",

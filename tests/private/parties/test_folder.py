@@ -81,7 +81,9 @@ def test_three_owners_by_files_at_the_same_time(tmp_path, offices):
 
     def work(name):
         place = SharedFolder(tmp_path / "exchange", tmp_path / name, offices.credentials(name), patience=20)
-        found[name] = ds.private.join_as(name, owners[name], names, place, levels={"g": list("abc")}).logit("y ~ x + g")
+        found[name] = ds.private.join_as(
+            name, owners[name], names, place, levels={"g": list("abc")}, without_account=True
+        ).logit("y ~ x + g")
 
     for name in names:
         offices.credentials(name)

@@ -28,9 +28,16 @@ NAMES = ["A", "B", "C"]
 WITHIN = 10.0
 
 
+def owner(name, data, place, **more):
+    """One owner, who tries this with made-up records."""
+    return ds.private.join_as(name, data, NAMES, place, without_account=True, **more)
+
+
 def fitted(offices, port, name, record=None, formula="y ~ x + g"):
     """One owner's part; its coefficients."""
-    here = ds.private.join_as(name, people("ABC")[name], NAMES, at(offices, name, port), levels={"g": list("abc")})
+    here = ds.private.join_as(
+        name, people("ABC")[name], NAMES, at(offices, name, port), levels={"g": list("abc")}, without_account=True
+    )
     if record is not None:
         place = here._place
         here._place = type("Recorded", (), {"meet": lambda _, me, task, __: place.meet(me, task, record)})()
@@ -172,14 +179,16 @@ def test_a_party_that_refuses_tells_the_others_why_and_no_more(offices):
     def refusing(port):
         data = {name: values[:2] for name, values in people("ABC")["B"].items()}
         data["x"] = np.array([0.5, 12345.678])
-        return ds.private.join_as("B", data, NAMES, at(offices, "B", port)).linear("z ~ x").persons
+        return owner("B", data, at(offices, "B", port)).linear("z ~ x").persons
 
     with coordinator(offices, NAMES) as (port, _):
         place = partial(at, offices, port=port)
         others = [
             child(
                 lambda name=name: (
-                    ds.private.join_as(name, people("ABC")[name], NAMES, place(name)).linear("z ~ x").persons
+                    ds.private.join_as(name, people("ABC")[name], NAMES, place(name), without_account=True)
+                    .linear("z ~ x")
+                    .persons
                 )
             )
             for name in ("A", "C")
@@ -237,7 +246,7 @@ def test_a_name_that_the_certificate_does_not_have_is_refused_before_anything_is
 
 
 def test_codes_that_are_not_agreed_on_are_not_told(offices):
-    here = ds.private.join_as("A", people("ABC")["A"], NAMES, at(offices, "A", 1))
+    here = owner("A", people("ABC")["A"], at(offices, "A", 1))
     for do in (lambda: here.logit("y ~ g"), lambda: here.table(["g"]), lambda: here.loglinear([["g"]])):
         with pytest.raises(ParameterError, match="no agreed coding of 'g'"):
             do()

@@ -18,13 +18,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InputError, listed
+from discreet.errors import InputError, ParameterError, listed
 from discreet.private.parties.conversation import Desk
 from discreet.private.parties.rounds import PartyTask, Talk
 from discreet.private.problems import ProtocolError
 from discreet.trust.private_folder import read_bounded, replace_file
 
 T = TypeVar("T")
+ACCOUNTS_KEPT = (
+    "kept by every owner: a run that would show fewer than min_cell changed records beside an earlier one is refused"
+)
+NO_ACCOUNTS = "none: two runs whose records differ by a few show these"
+"""What a result says of accounts."""
 BUCKETS = 256
 KEY_BYTES = 32
 LARGEST_ACCOUNT = 500_000_000
@@ -57,15 +62,40 @@ class ModelAccount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs: tuple[AccountedRun, ...] = ()
 
 
+def require_account(account: str | Path | None, without_account: bool) -> None:
+    """Refuse to begin unless an owner keeps an account, or says that there is to be none.
+
+    Raises
+    ------
+    ParameterError
+        When it says neither, or both.
+    """
+    if (account is None) == (not without_account):
+        raise ParameterError(
+            "An owner says where it keeps account of its models: two runs whose records differ by a few show these."
+            if account is None
+            else "An owner keeps an account or keeps none.",
+            hint="Give account=FILE, always the same; or without_account=True, to which all owners must agree.",
+        )
+
+
+def agreed_on_accounts(task: PartyTask[T], kept: bool) -> PartyTask[T]:
+    """The same task, to which only those agree who keep accounts, or who keep none, either."""
+    term = hashlib.sha256(b"kept" if kept else b"none").hexdigest()
+    return replace(task, plan=msgspec.structs.replace(task.plan, terms={**task.plan.terms, "accounts": term}))
+
+
 def accounted(task: PartyTask[T], file: str | Path | None, least: int) -> PartyTask[T]:
     """The same task, entered in the owner's account once all have greeted and before anything is opened.
+
+    All agree on whether accounts are kept.
 
     Parameters
     ----------
     task
         What the owner does.
     file
-        The account, which is made where there is none; for the owner alone. ``None`` keeps none.
+        The account, which is made where there is none; for the owner alone. ``None`` keeps none, as all have agreed.
     least
         Values of a column that must have changed since an earlier run, if any has.
 
@@ -75,6 +105,7 @@ def accounted(task: PartyTask[T], file: str | Path | None, least: int) -> PartyT
         ``too many runs``, in the run, when an earlier run and this one together would show changed records, or the
         part of an owner.
     """
+    task = agreed_on_accounts(task, file is not None)
     if file is None:
         return task
     account = _read(Path(file))  # one that cannot be read is told before anybody waits

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.private.joint.account import NO_ACCOUNTS
 from discreet.private.retrieval.frames import Transcript
 
 OWN_ROWS = "rows of the owners: patterns that owners share count once for each, so this also tests whether owners agree"
@@ -42,6 +43,8 @@ class JointFit:
         Newton steps.
     opened
         What was revealed to all owners, in order, and how many numbers it has.
+    accounts
+        Whether owners keep account of their models, so that two of them cannot show what changed between them.
     transcript
         Messages, where all owners were in one process.
     """
@@ -60,6 +63,7 @@ class JointFit:
     sigma: float
     rounds: int
     opened: tuple[tuple[str, int], ...]
+    accounts: str = NO_ACCOUNTS
     transcript: Transcript | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -113,6 +117,7 @@ class JointFit:
             "sigma": self.sigma,
             "rounds": self.rounds,
             "opened": [list(one) for one in self.opened],
+            "accounts": self.accounts,
         }
 
     def summary(self) -> str:
@@ -129,6 +134,7 @@ class JointFit:
             f"Against the intercept alone: {statistic:.4f} on {freedom} d.f., p = {p:.4f}",
             f"Deviance {self.deviance:.6f}, Pearson {self.pearson:.6f} on {self.freedom} d.f., over {self.basis}",
             f"Opened to all owners: {sum(count for _, count in self.opened):,} numbers in {len(self.opened)} sums",
+            f"Accounts: {self.accounts}",
         ]
         return "\n".join(lines)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InputError, ParameterError
-from discreet.private.joint.account import whole_records
+from discreet.private.joint.account import NO_ACCOUNTS, whole_records
 from discreet.private.joint.design import Levels, level_codes, plain_columns
 from discreet.private.joint.fits import likelihood_ratio
 from discreet.private.joint.fixed_point import SCALE_BITS
@@ -52,6 +52,8 @@ class JointTable:
         One axis a variable.
     opened
         What was revealed to all owners, and how many numbers it has.
+    accounts
+        Whether owners keep account of their models, so that two of them cannot show what changed between them.
     transcript
         Messages, where all owners were in one process.
     """
@@ -60,6 +62,7 @@ class JointTable:
     levels: tuple[tuple[str, ...], ...]
     counts: Numbers
     opened: tuple[tuple[str, int], ...]
+    accounts: str = NO_ACCOUNTS
     transcript: Transcript | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,13 +72,15 @@ class JointTable:
             "levels": [list(one) for one in self.levels],
             "counts": self.counts.tolist(),
             "opened": [list(one) for one in self.opened],
+            "accounts": self.accounts,
         }
 
     def summary(self) -> str:
         """How large the table is, and what was opened."""
         return (
             f"Table by {', '.join(self.variables)}: {self.counts.size:,} cells, {int(self.counts.sum()):,} persons\n"
-            f"Opened to all owners: {sum(count for _, count in self.opened):,} numbers"
+            f"Opened to all owners: {sum(count for _, count in self.opened):,} numbers\n"
+            f"Accounts: {self.accounts}"
         )
 
 
@@ -97,6 +102,8 @@ class TableFit:
         Of proportional fitting.
     opened
         What was revealed to all owners, and how many numbers it has.
+    accounts
+        Whether owners keep account of their models, so that two of them cannot show what changed between them.
     transcript
         Messages, where all owners were in one process.
     """
@@ -108,6 +115,7 @@ class TableFit:
     parameters: int
     cycles: int
     opened: tuple[tuple[str, int], ...]
+    accounts: str = NO_ACCOUNTS
     transcript: Transcript | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,6 +128,7 @@ class TableFit:
             "parameters": self.parameters,
             "cycles": self.cycles,
             "opened": [list(one) for one in self.opened],
+            "accounts": self.accounts,
         }
 
     def summary(self) -> str:
@@ -127,7 +136,8 @@ class TableFit:
         margins = "".join("[" + " ".join(one) + "]" for one in self.generators)
         return (
             f"{margins}: {self.parameters} parameters, {self.fitted.size:,} cells, {self.cycles} cycles\n"
-            f"Opened to all owners: {sum(count for _, count in self.opened):,} numbers"
+            f"Opened to all owners: {sum(count for _, count in self.opened):,} numbers\n"
+            f"Accounts: {self.accounts}"
         )
 
     def logits(self, response: str) -> Numbers:

@@ -12,6 +12,13 @@ from discreet.errors import listed
 from discreet.private.joint.design import OwnerRows
 from discreet.private.joint.fits import OWN_ROWS, PERSONS, JointFit
 from discreet.private.joint.fixed_point import SCALE_BITS
+from discreet.private.joint.leading import (
+    OwnDirections,
+    leads_step,
+    led_by_few,
+    looks_at_leading,
+    require_nobody_leads,
+)
 from discreet.private.joint.safety import (
     RevealLimits,
     require_enough_rows,
@@ -60,7 +67,7 @@ def joint_regression(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: 
     p = len(rows.names)
     enough = np.array([min(rows.trials.sum(), p + terms.limits.min_freedom)])
     require_freedom((yield from _sum(desk, terms, enough, "persons, cut off"))[0], p, terms.limits)
-    rows = yield from _looked_at(desk, rows, terms)
+    rows, own = yield from _looked_at(desk, rows, terms)
     weight = rows.weights * rows.trials
     gram = full((yield from _sum(desk, terms, upper(rows.X, weight), "X'X")), p)
     require_fine_columns(gram, rows.names, desk, terms)
@@ -69,11 +76,14 @@ def joint_regression(desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: 
     totals = yield from _sum(desk, terms, _totals(rows), "totals")
     if formula.model == "linear":
         return (yield from _linear(desk, formula, rows, terms, gram, totals))
-    return (yield from _newton(desk, formula, rows, terms, gram, totals))
+    return (yield from _newton(desk, formula, rows, terms, gram, totals, own))
 
 
-def _looked_at(desk: Desk, rows: OwnerRows, terms: NewtonTerms) -> Talk[OwnerRows]:
-    """Stop before sums of columns are opened that would show single persons."""
+def _looked_at(desk: Desk, rows: OwnerRows, terms: NewtonTerms) -> Talk[tuple[OwnerRows, OwnDirections | None]]:
+    """Stop before sums of columns are opened that would show single persons.
+
+    Gives the rows, and the directions in which they were looked at: none where sums are counts of cells.
+    """
     limit = terms.limits.min_cell
     kinds = yield from all_say_yes(desk, column_kinds(rows), "kinds of columns", terms.sums)
     rows, few, binary = with_kinds(rows, kinds)
@@ -81,7 +91,15 @@ def _looked_at(desk: Desk, rows: OwnerRows, terms: NewtonTerms) -> Talk[OwnerRow
     require_no_small((yield from small_cells(desk, cells, limit, "small cells")), terms.limits)
     persons, squares = far_out(rows, not binary, terms.scale_bits)
     require_none_out((yield from few_and_alone(desk, persons, squares, limit, "values far out")), limit)
-    return rows
+    counts = binary and rows.dummies[1:].all() and (rows.weights == rows.weights[0]).all()
+    if counts or not looks_at_leading(terms.limits):
+        return rows, None
+    own = OwnDirections(rows.X, rows.weights, rows.trials)
+    require_nobody_leads(own, terms.limits, desk.me)
+    if not binary:
+        with_outcome = np.column_stack([rows.X, rows.y])
+        require_nobody_leads(OwnDirections(with_outcome, rows.weights, rows.trials), terms.limits, desk.me)
+    return rows, own
 
 
 def _sum(desk: Desk, terms: NewtonTerms, values: Numbers, what: str) -> Talk[Numbers]:
@@ -147,20 +165,24 @@ def _linear(
 
 
 def _newton(
-    desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: NewtonTerms, gram: Numbers, totals: Numbers
-) -> Talk[JointFit]:
+    desk: Desk, formula: ModelFormula, rows: OwnerRows, terms: NewtonTerms, gram: Numbers, totals: Numbers,
+    own: OwnDirections | None,
+) -> Talk[JointFit]:  # fmt: skip
     p = len(rows.names)
     logit = formula.model == "logit"
-    beta, last, best = np.zeros(p), np.zeros(p), -np.inf
+    beta, last, best, known = np.zeros(p), np.zeros(p), -np.inf, rows.names[1:]
     if not logit:
         beta[0] = np.log(totals[3] / totals[2]) if totals[3] > 0 else 0.0
     for step in range(1, terms.most_rounds + 1):
         what = f"step {step}: X'WX, X'(y-mu), log-likelihood"
         so_far = sum(count for _, count in desk.opened)
         require_few_opened(so_far + p * (p + 3) // 2 + 1, totals[0], p, terms.limits)
-        sums = yield from _sum(desk, terms, _own_step(rows, beta, logit), what)
+        part, variance = _own_step(rows, beta, logit)
+        if own is not None and leads_step(own, rows, full(part[: -p - 1], p), variance, terms.limits):
+            raise _led(rows, beta, logit, known, terms.limits, desk.me)
+        sums = yield from _sum(desk, terms, part, what)
         curvature, score, loglik = full(sums[: -p - 1], p), sums[-p - 1 : -1], sums[-1]
-        _require_curved(curvature, gram, rows.names)
+        known = _require_curved(curvature, gram, rows.names)
         if loglik < best - 1e-9 * abs(best):
             beta = yield from _agreed(desk, (beta + last) / 2, f"step {step}: half the way")
             continue
@@ -200,25 +222,42 @@ def own_loglik(rows: OwnerRows, beta: Numbers, logit: bool) -> float:
     return float((rows.weights * (rows.y * eta - mu - gammaln(rows.y + 1))).sum())
 
 
-def _own_step(rows: OwnerRows, beta: Numbers, logit: bool) -> Numbers:
+def _own_step(rows: OwnerRows, beta: Numbers, logit: bool) -> tuple[Numbers, Numbers]:
+    """The owner's part of a step, and the variances that it is made with."""
     mu, variance = means(rows, beta, logit)
     score = rows.X.T @ (rows.weights * (rows.y - mu))
-    return np.concatenate([upper(rows.X, rows.weights * variance), score, [own_loglik(rows, beta, logit)]])
+    part = np.concatenate([upper(rows.X, rows.weights * variance), score, [own_loglik(rows, beta, logit)]])
+    return part, variance
 
 
-def _require_curved(curvature: Numbers, gram: Numbers, names: tuple[str, ...]) -> None:
-    """Stop when the log-likelihood gets flat: coefficients would grow without end."""
+def _require_curved(curvature: Numbers, gram: Numbers, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Stop when the log-likelihood gets flat: coefficients would grow without end. Gives the flattest columns."""
     sizes = np.sqrt(np.diag(gram))
     values, vectors = np.linalg.eigh(curvature / np.outer(sizes, sizes))
     base = np.linalg.eigvalsh(gram / np.outer(sizes, sizes))[0]
+    along = np.abs(vectors[:, 0])
+    named = tuple(name for name, size in zip(names, along, strict=True) if size > 0.1 * along.max())
     if values[0] < FLATTEST * base:
-        along = np.abs(vectors[:, 0])
-        named = [name for name, size in zip(names, along, strict=True) if size > 0.1 * along.max()]
-        raise ProtocolError(
-            "separable responses",
-            f"Columns {listed(named)} separate the responses; their coefficients grow without end.",
-            hint="Leave them out, or put codes together.",
-        )
+        raise _separable(named, "")
+    return named
+
+
+def _separable(named: tuple[str, ...], whose: str) -> ProtocolError:
+    return ProtocolError(
+        "separable responses",
+        f"Columns {listed(named)} separate the responses{whose}; their coefficients grow without end.",
+        hint="Leave them out, or put codes together.",
+    )
+
+
+def _led(
+    rows: OwnerRows, beta: Numbers, logit: bool, flattest: tuple[str, ...], limits: RevealLimits, me: str
+) -> ProtocolError:
+    """Why few persons lead: because all others' responses are certain by now, or because they are far out."""
+    eta = rows.X @ beta
+    if logit and np.where(eta > 0, rows.y == rows.trials, (eta < 0) & (rows.y == 0)).all():
+        return _separable(flattest, f", at least those of {me}")
+    return led_by_few(limits, me)
 
 
 def _agreed(desk: Desk, values: Numbers, what: str) -> Talk[Numbers]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,6 +45,8 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Codes of coded columns, the reference first.
     sums, scale_bits, limits
         As in :func:`discreet.private.join`.
+    accounts
+        Whether every owner keeps account of its models; ``false`` is for tries with made-up records.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sums: SumWay = "shares"
     scale_bits: int = 40
     limits: dict[str, float] = {}
+    accounts: bool = True
 
     @classmethod
     def read(cls, file: str | Path) -> JointPlan:
@@ -101,9 +105,11 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def reveal_limits(self) -> RevealLimits:
         """What may be revealed."""
-        known = {"min_cell", "min_freedom", "most_leverage", "most_opened"}
+        known = {one.name for one in fields(RevealLimits)}
         if self.limits.keys() - known:
-            raise ParameterError("The plan has other limits than there are.", hint=f"There are {', '.join(known)}.")
+            raise ParameterError(
+                "The plan has other limits than there are.", hint=f"There are {', '.join(sorted(known))}."
+            )
         whole = {name: int(value) if name.startswith("min_") else value for name, value in self.limits.items()}
         return RevealLimits(**whole)  # type: ignore[arg-type]
 
@@ -113,7 +119,9 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Do one party's part of the plan; ``account`` as in :func:`discreet.private.join_as`."""
         if self.model == "columns":
             terms = VerticalTerms(self.columns, self.outcome, self.reveal_limits, self.scale_bits)
-            return join_columns_as(me, data, terms, place, match=self.match, account=account)
+            return join_columns_as(
+                me, data, terms, place, match=self.match, account=account, without_account=not self.accounts
+            )
         here = join_as(
             me,
             data,
@@ -124,6 +132,7 @@ class JointPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             limits=self.reveal_limits,
             scale_bits=self.scale_bits,
             account=account,
+            without_account=not self.accounts,
         )
         if self.model == "table":
             return here.table(self.variables, count=self.count, sparse=self.sparse)

@@ -27,6 +27,9 @@ class RevealLimits:
         Degrees of freedom that a model leaves at least.
     most_leverage
         Largest share that one person may have in its own fitted value.
+    most_own_leverage
+        Largest share that fewer than ``min_cell`` persons may have in any sum of squares over the columns, among the
+        records of their owner alone; 1 does not look.
     most_opened
         Numbers that all sums of a model may open, for each value (persons times columns) that they are of.
     """
@@ -35,13 +38,14 @@ class RevealLimits:
     min_freedom: int = 10
     most_leverage: float = 0.5
     most_opened: float = 0.5
+    most_own_leverage: float = 0.75
 
     def __post_init__(self) -> None:
-        shares = (self.most_leverage, self.most_opened)
+        shares = (self.most_leverage, self.most_opened, self.most_own_leverage)
         if not 1 <= self.min_cell <= 100 or self.min_freedom < 1 or not all(0 < one <= 1 for one in shares):
             raise ParameterError(
                 "Limits of what is revealed are not allowed.",
-                hint="Use min_cell from 1 to 100, min_freedom from 1 on, most_leverage and most_opened up to 1.",
+                hint="Use min_cell from 1 to 100, min_freedom from 1 on, and shares above 0 up to 1.",
             )
 
 

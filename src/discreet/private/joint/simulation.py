@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import ParameterError
-from discreet.private.joint.account import accounted
+from discreet.private.joint.account import ACCOUNTS_KEPT, NO_ACCOUNTS, accounted, require_account
 from discreet.private.joint.design import Levels
 from discreet.private.joint.models import JointModels, Result, agreed_terms
 from discreet.private.joint.newton import NewtonTerms
@@ -32,7 +32,8 @@ def join(
 ) -> JointOwners:
     """Owners of records with the same columns, for models of all records that nobody sees together.
 
-    All owners run in this process, each as it would alone; for owners in several places see :func:`join_as`.
+    All owners run in this process, each as it would alone; for owners in several places see :func:`join_as`. Nobody
+    keeps account of models here, which results say: whoever runs this has the records of all.
 
     Parameters
     ----------
@@ -82,6 +83,7 @@ def join_as(
     limits: RevealLimits | None = None,
     scale_bits: int = 40,
     account: str | Path | None = None,
+    without_account: bool = False,
 ) -> JointOwner:
     """One of several owners, each in its own place, for models of all records.
 
@@ -103,17 +105,25 @@ def join_as(
     account
         File in which this owner keeps account of its models: a run that together with an earlier one would show
         changed records, or the part of an owner, is refused. It is made where there is none.
+    without_account
+        Keep no account, for tries with made-up records: all owners must say so, and the result does.
+
+    Raises
+    ------
+    ParameterError
+        When neither an account is named nor that there is none.
 
     Examples
     --------
     >>> import discreet as ds
     >>> place = ds.private.AtCoordinator("example.org:8462", ds.private.PartyCredentials("a.pem", "a.key", "public"))
-    >>> here = ds.private.join_as("A", {"x": [1.0], "y": [1]}, ["A", "B", "C"], place)
+    >>> here = ds.private.join_as("A", {"x": [1.0], "y": [1]}, ["A", "B", "C"], place, account="models.account")
     >>> here.names  # here.logit("y ~ x") would now wait for the others
     ('A', 'B', 'C')
     """
     if me not in owners or len(set(owners)) < len(owners):
         raise ParameterError(f"{me!r} is not one of the owners, or one is named twice.", hint="Name each once.")
+    require_account(account, without_account)
     terms = agreed_terms(owners, sums, limits, scale_bits)
     return JointOwner(me, data, owners, place, levels or {}, terms, account)
 
@@ -147,7 +157,7 @@ class JointOwner(JointModels):
         place: MeetingPlace,
         levels: Levels,
         terms: NewtonTerms,
-        account: str | Path | None = None,
+        account: str | Path | None,
     ) -> None:
         super().__init__(owners, levels, terms)
         self.me, self._data, self._place, self._account = me, data, place, account
@@ -157,4 +167,5 @@ class JointOwner(JointModels):
     def _run(self, build: Callable[[Any], PartyTask[Result]]) -> Result:
         self.transcript = record = Transcript()
         task = accounted(build(self._data), self._account, self._terms.limits.min_cell)
-        return replace(self._place.meet(self.me, task, record), transcript=record)
+        found = self._place.meet(self.me, task, record)
+        return replace(found, transcript=record, accounts=NO_ACCOUNTS if self._account is None else ACCOUNTS_KEPT)

@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InputError, ParameterError
-from discreet.private.joint.account import accounted, whole_records
+from discreet.private.joint.account import (
+    ACCOUNTS_KEPT,
+    NO_ACCOUNTS,
+    accounted,
+    agreed_on_accounts,
+    require_account,
+    whole_records,
+)
 from discreet.private.joint.coarse import KEPT, cut_off, powers_of, require_open
 from discreet.private.joint.design import OwnerRows, level_codes, plain_columns
 from discreet.private.joint.fits import PERSONS, JointFit
@@ -31,6 +38,7 @@ from discreet.private.joint.fixed_point import (
     to_bytes,
     to_halves,
 )
+from discreet.private.joint.leading import OwnDirections, require_nobody_leads
 from discreet.private.joint.products import Numbers, product
 from discreet.private.joint.safety import (
     RevealLimits,
@@ -166,6 +174,7 @@ def join_columns_as(
     *,
     match: str = "",
     account: str | Path | None = None,
+    without_account: bool = False,
 ) -> JointFit | None:
     """One of three parties in places of their own: an owner of columns, or the dealer, who has no records.
 
@@ -181,8 +190,8 @@ def join_columns_as(
         Where they meet.
     match
         Column with the persons' identifiers, which both have in the same order.
-    account
-        As in :func:`join_as`.
+    account, without_account
+        As in :func:`join_as`; the dealer has no records to keep account of.
 
     Returns
     -------
@@ -197,9 +206,18 @@ def join_columns_as(
     (3, 1)
     """
     record = Transcript()
-    task = accounted(vertical_task(me, data, match, terms), account, terms.limits.min_cell)
+    task = vertical_task(me, data, match, terms)
+    if me == DEALER:
+        task = agreed_on_accounts(task, not without_account)
+    else:
+        require_account(account, without_account)
+        task = accounted(task, account, terms.limits.min_cell)
     found = place.meet(me, task, record)
-    return None if found is None else replace(found, transcript=record)
+    return (
+        None
+        if found is None
+        else replace(found, transcript=record, accounts=NO_ACCOUNTS if without_account else ACCOUNTS_KEPT)
+    )
 
 
 def vertical_task(me: str, data: Any, match: str, terms: VerticalTerms) -> PartyTask[JointFit | None]:
@@ -323,6 +341,7 @@ def _require_own_safe(columns: Mapping[str, Numbers], limits: RevealLimits, me: 
     gram = X.T @ X
     require_independent(gram, own.names)
     require_low_leverage(own, gram, limits, me)
+    require_nobody_leads(OwnDirections(X, ones, ones), limits, me)
 
 
 def _no_small_pairs(

@@ -27,6 +27,16 @@ def line_gone() -> ProtocolError:
     )
 
 
+def end_not_heard() -> ProtocolError:
+    """The error of a party that was done, as all were, and was not told that the run is over."""
+    return ProtocolError(
+        "end not heard",
+        "All parties were done when the coordinator left; others may have their result, here is none.",
+        hint="Do the same again with the same records: it gives the same result and shows nothing more. A union needs "
+        "another purpose, on which both agree.",
+    )
+
+
 class _Finished(Generic[T]):
     """What a talk ended with."""
 
@@ -53,9 +63,13 @@ class PartyMember(Generic[T]):
         self._now = -1
         self._news = asyncio.Event()
         self._started, self._ended = asyncio.Event(), asyncio.Event()
+        self._done = False
 
     async def run(self) -> T:
-        """Work to the end of the run, which is when all parties are done.
+        """Work to the end of the run, which is when all parties are done and the coordinator has said so.
+
+        Nobody has a result before all are done. When the coordinator leaves while it says so, some may have heard it;
+        all others end with ``end not heard``, and never with a name that means that nobody has a result.
 
         Raises
         ------
@@ -73,7 +87,7 @@ class PartyMember(Generic[T]):
                     reading.result()
                 return await working
             except LineLost:
-                raise line_gone() from None
+                raise self._gone() from None
             except DiscreetError as error:
                 await self._leave(error)
                 raise
@@ -99,6 +113,7 @@ class PartyMember(Generic[T]):
                 await self._line.send(WireFrame("message", to, step.number, body))
             heard = await self._heard(step)
             step = await in_thread(lambda heard=heard: _step(self._talk, heard))  # type: ignore[misc]
+        self._done = True  # from here on the coordinator may end the run, and others have their results
         await self._line.send(WireFrame("done"))
         await self._ended.wait()
         value: T = step.value
@@ -121,12 +136,21 @@ class PartyMember(Generic[T]):
                 elif frame.kind == "start":
                     self._started.set()
                 elif frame.kind == "end":
+                    if not self._done:
+                        raise ProtocolError(
+                            "tampered",
+                            "The coordinator ended the run before this party was done.",
+                            hint="Nothing of it is used; look for who alters messages.",
+                        )
                     self._ended.set()
                     return
                 elif frame.kind == "stop":
-                    raise stopped_by(frame)
+                    raise stopped_by(frame, done=self._done)
         except LineLost:
-            raise line_gone() from None
+            raise self._gone() from None
+
+    def _gone(self) -> ProtocolError:
+        return end_not_heard() if self._done else line_gone()
 
     def _keep(self, frame: WireFrame) -> None:
         key = (frame.number, frame.party)

@@ -33,7 +33,7 @@ class Relay:
         self.parties, self._record = tuple(parties), record
         self._lines: dict[str, Line] = {}
         self._done: set[str] = set()
-        self._started = False
+        self._started = self._decided = False
         self._outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def member(self, name: str, line: Line) -> None:
@@ -65,7 +65,8 @@ class Relay:
                 await self._lines[frame.party].send(WireFrame("message", name, frame.number, frame.body))
         elif frame.kind == "done":
             self._done.add(name)
-            if len(self._done) == len(self.parties):
+            if len(self._done) == len(self.parties) and not self._outcome.done():
+                self._decided = True  # whoever leaves from here on leaves the others their results
                 await self._tell_all(WireFrame("end"))
                 self._finish(None)
         elif frame.kind == "stop":
@@ -76,7 +77,7 @@ class Relay:
 
     async def stop(self, name: str, why: str) -> None:
         """End the run at all parties; the first reason counts."""
-        if self._outcome.done():
+        if self._outcome.done() or self._decided:
             return
         frame = WireFrame("stop", name, body=why.encode())
         self._finish(stopped_by(frame))

@@ -58,6 +58,15 @@ PARTY_STATEMENTS = (
                    "numbers below 10, at all owners; how many steps of distance few persons reach, not in which column",
                    "that of its sums and of its search for small cells",
                    _FOLLOW),
+    PartyStatement("joint model", "every owner, before X'X is opened", "that no owner has fewer persons than min_cell "
+                   "with more than most_own_leverage of its sums of squares in any direction of columns (and of an "
+                   "outcome that is not binary); so they have no more of the sums of all, or of all but some. Not "
+                   "looked at before: persons of several owners together; the leverage of a person in the pool, which "
+                   "is looked at before outcomes enter; values within a code. Not looked at: if most_own_leverage is "
+                   "1, or all columns are codes, whose cells are counted", "none: each owner looks at home", _FOLLOW),
+    PartyStatement("joint models, several runs", "every owner", "nothing of changes of fewer than min_cell persons "
+                   "of a column, if accounts are kept; those records, if not. Each result says which",
+                   "hashes are keyed BLAKE2b", "keep one account each, and never a new one"),
     PartyStatement("joint table, sparse", "every owner", "besides: how many cells each owner occupies, and which "
                    "cells anybody does, also where the table is then refused", _DDH, _FOLLOW),
     PartyStatement("joint table, sparse", "first owner", "besides: how many owners occupy how many cells, not which",
@@ -67,7 +76,8 @@ PARTY_STATEMENTS = (
                    f"{_FOLLOW}; the dealer works with neither"),
     PartyStatement("joint columns", "dealer", "how many persons there are", "ChaCha20", "as above"),
     PartyStatement("all", "coordinator, or whoever carries files", _CARRIED, _SEALED,
-                   "any: altered, repeated and missing messages end the run"),
+                   "any: altered, repeated and missing messages end the run; a last word that some are not told leaves "
+                   "them without the result that others have, which their error says"),
 )  # fmt: skip
 
 

@@ -201,13 +201,13 @@ async def kept_alive(line: Line) -> AsyncIterator[None]:
             await task
 
 
-def stopped_by(frame: WireFrame) -> ProtocolError:
-    """The error of all others when somebody ended the run."""
+def stopped_by(frame: WireFrame, done: bool = False) -> ProtocolError:
+    """The error of all others when somebody ended the run; of a party that was done, nobody but the carrier says so."""
     why = frame.body.decode(errors="replace")
     if why == "party left":
         return ProtocolError(
             "party left",
-            f"{frame.party} is gone; nobody has a result.",
+            f"{frame.party} is gone; nobody has a result{', as the coordinator says' if done else ''}.",
             hint="Start again with all parties; without it, after sums were opened with it, its part would show.",
         )
     if why == "party unreachable":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from discreet.errors import ParameterError
@@ -18,6 +19,9 @@ from discreet.private.retrieval.frames import Transcript
 from discreet.private.union.codes import joined_sizes
 from discreet.private.union.protocol import UnionResult, UnionTerms, union_task
 from discreet.private.union.records import NORMALISER, read_records
+from discreet.private.union.run_log import entered
+
+UNLISTED = "No list of unions was kept here: another one with changed records can show single ones."
 
 
 def unite(
@@ -79,7 +83,16 @@ def unite(
     return replace(run_together(talks, record)[names[0]], transcript=record)
 
 
-def unite_as(me: str, data: Any, parties: Sequence[str], place: MeetingPlace, terms: UnionTerms) -> UnionResult:
+def unite_as(
+    me: str,
+    data: Any,
+    parties: Sequence[str],
+    place: MeetingPlace,
+    terms: UnionTerms,
+    *,
+    log: str | Path | None = None,
+    without_log: bool = False,
+) -> UnionResult:
     """One of two holders in its own place: the first of ``parties`` gets the data of the union, the other sizes.
 
     Parameters
@@ -94,17 +107,38 @@ def unite_as(me: str, data: Any, parties: Sequence[str], place: MeetingPlace, te
         Where they meet: :class:`AtCoordinator`, :class:`AsHost` or :class:`SharedFolder`.
     terms
         What this holder wants; both name the same columns and purpose.
+    log
+        File in which this holder lists the unions that it began: a second one with the same counterpart for the same
+        purpose is refused. It is made where there is none.
+    without_log
+        Keep no list, for tries with made-up records; the result says so.
+
+    Raises
+    ------
+    ParameterError
+        When neither a list is named nor that there is none.
 
     Examples
     --------
     >>> import discreet as ds
     >>> terms = ds.private.UnionTerms(("id",), ("x",), "study of 2026")
-    >>> terms.min_records  # ds.private.unite_as("A", records, ("A", "B"), place, terms)
+    >>> terms.min_records  # ds.private.unite_as("A", records, ("A", "B"), place, terms, log="unions")
     10
     """
-    record = Transcript()
-    found = place.meet(me, union_task(parties, me, data, terms), record)
-    return replace(found, transcript=record)
+    if (log is None) == (not without_log):
+        raise ParameterError(
+            "A holder says where it lists its unions: a second one with the same counterpart can show single records."
+            if log is None
+            else "A holder keeps a list or keeps none.",
+            hint="Give log=FILE, always the same; or without_log=True.",
+        )
+    record, task = Transcript(), union_task(parties, me, data, terms)
+    if log is not None:
+        (other,) = [name for name in parties if name != me]
+        task = entered(task, Path(log), other, terms.purpose)
+    found = place.meet(me, task, record)
+    notes = found.notes if log is not None else (*found.notes, UNLISTED)
+    return replace(found, transcript=record, notes=notes)
 
 
 def union_sizes(holders: Mapping[str, Any], id_columns: Sequence[str], *, min_records: int = 10) -> dict[str, int]:

@@ -45,6 +45,8 @@ STEPS, SHORT = 30, 0.02
 """Relations that are added up for one cut at most, and how far shares must fall short of it to be worth a cut."""
 ROUNDS, WORTH = 8, 2e-3
 """Rounds in which cuts are added, while the last one raised the bound by this share."""
+ASKED = 50_000
+"""So many levels are asked for further cuts, the largest ones; what they leave open is little."""
 FINE, UNITS = 2**18, 2**40
 """Steps of a coefficient of one, and units that all prices have together: products stay below 64 bits."""
 MOST_CELLS = 200_000
@@ -174,6 +176,8 @@ class _Separation:
         self.target = np.concatenate((up, down)).astype(np.int32)
         self.direction = np.repeat(np.array([1, -1], np.int64), (len(up), len(down)))
         self.level = np.concatenate((system.upper_level[up], system.lower_level[down])).astype(np.float64)
+        self.largest = np.argsort(-self.level, kind="stable")[:ASKED]
+        self.largest.sort()
         self.scratch = np.zeros(len(system), np.int64), np.zeros(len(system), np.bool_)
         self.inside = None
         if attackers.insiders is not None and not attackers.in_pairs and len(system) <= MOST_CELLS:
@@ -182,7 +186,9 @@ class _Separation:
     def cuts(self, share: Floats, steps: int, short: float) -> _Cuts:
         """Cuts that shares fall short of."""
         cells = share, self.room, self.headroom, self.movable, self.required
-        targets = self.target, self.direction, self.level
+        targets: tuple[Any, ...] = self.target, self.direction, self.level
+        if steps:
+            targets = tuple(part[self.largest] for part in targets)
         call: tuple[Any, ...] = (*targets, steps, short, *cells, *self.graph.lists, *self.scratch)
         found: tuple[Ints, Codes, Floats, Codes] = relation_cuts(*call)
         return _Cuts(*found) if self.inside is None else _together(_Cuts(*found), self.inside.cuts(share, steps, short))

@@ -24,6 +24,8 @@ from discreet.tables.suppress.families import CertificateFamilies, Member, Unpro
 from discreet.tables.suppress.users import Users
 
 CLOSE = 1e-9
+MILLION = 1_000_000
+"""In systems of more cells effort is shared out by what it may save of the cost of all, not by rank."""
 ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
 """Rounds in which secondaries are given up, and the part of that work which each is expected to take."""
 NEARBY, FURTHER = ((250, STEEP), (251, LATTICE), (600, STEEP)), ((250, STEEP), (251, LATTICE), (1_500, STEEP))
@@ -86,13 +88,14 @@ def certify(
 
     The first pattern can be made with another cost, so that the search starts somewhere else. Secondaries are given up
     by what they cost beyond the ``share`` that is necessary of them. Progress says how the cost stands to the ``least``
-    that any pattern costs.
+    that any pattern costs; in systems of millions the effort is shared out by it.
     """
     movable = movable_cells(system)
     beyond = cost if share is None else cost * (1.0 - share)
     among = movable if allowed is None else movable & allowed
     search = _CertifiedSearch(system, cost, beyond, attackers, limits, among)
     search.least = least
+    search.programs.expected = least if len(system) > MILLION else 0.0
     return search.run(cost if first_cost is None else first_cost, cost)
 
 

@@ -1,0 +1,124 @@
+"""Accounts of models and lists of unions are kept unless all say by name that there is none; results say which."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+pytest.importorskip("cryptography")
+pytest.importorskip("rbcl")
+
+import discreet as ds
+from discreet.errors import ParameterError
+from discreet.private import SharedFolder, UnionTerms, VerticalTerms
+from discreet.private.joint.account import ACCOUNTS_KEPT, NO_ACCOUNTS
+from discreet.private.joint.plan_file import JointPlan
+from discreet.private.problems import ProtocolError
+from tests.private.joint.pooled import people
+
+NAMES = ["A", "B", "C"]
+
+
+class Nowhere:
+    """A place that nobody may come to."""
+
+    def meet(self, me, task, record=None):
+        raise AssertionError("something was begun")
+
+
+def together(tmp_path, parts):
+    """Parties in threads, by files; what each has, or the name of its error."""
+    found = {}
+
+    def work(name, do):
+        try:
+            found[name] = do(SharedFolder(tmp_path / "exchange", tmp_path / f"own {name}", None, patience=20))
+        except ProtocolError as error:
+            found[name] = error
+
+    threads = [threading.Thread(target=work, args=one) for one in parts.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def owner(name, **account):
+    levels = {"g": list("abc")}
+    return lambda place: ds.private.join_as(name, people("ABC")[name], NAMES, place, levels=levels, **account)
+
+
+def test_an_owner_that_names_no_account_does_not_begin():
+    for account in ({}, {"account": "a", "without_account": True}):
+        with pytest.raises(ParameterError, match="account") as caught:
+            owner("A", **account)(Nowhere())
+        assert "without_account" in str(caught.value)
+    terms = VerticalTerms({"A": ["y"], "B": ["x"]}, "y")
+    with pytest.raises(ParameterError, match="two runs whose records differ"):
+        ds.private.join_columns_as("A", {"p": [1], "y": [1.0]}, terms, Nowhere(), match="p")
+    plan = JointPlan(1, tuple(NAMES), "logit", "y ~ x")
+    with pytest.raises(ParameterError, match="two runs whose records differ"):
+        plan.run_as("A", people("ABC")["A"], Nowhere())
+
+
+def test_a_holder_that_names_no_list_of_unions_does_not_begin():
+    data, terms = {"id": list(range(20)), "x": list(range(20))}, UnionTerms(("id",), ("x",), "study")
+    for log in ({}, {"log": "a", "without_log": True}):
+        with pytest.raises(ParameterError, match="list"):
+            ds.private.unite_as("A", data, ("A", "B"), Nowhere(), terms, **log)
+
+
+def test_results_say_whether_accounts_are_kept(tmp_path):
+    kept = together(tmp_path / "1", {n: lambda p, n=n: owner(n, account=tmp_path / n)(p).table(["g"]) for n in NAMES})
+    assert {one.accounts for one in kept.values()} == {ACCOUNTS_KEPT}
+    none = together(tmp_path / "2", {n: lambda p, n=n: owner(n, without_account=True)(p).table(["g"]) for n in NAMES})
+    assert {one.to_dict()["accounts"] for one in none.values()} == {NO_ACCOUNTS}
+    simulated = ds.private.join(people("ABC"), levels={"g": list("abc")})
+    for found in (simulated.table(["g"]), simulated.loglinear([["g"]]), simulated.linear("z ~ x")):
+        assert found.to_dict()["accounts"] == NO_ACCOUNTS
+        assert NO_ACCOUNTS in found.summary()
+
+
+def test_one_owner_alone_cannot_do_without_an_account(tmp_path):
+    """The others would believe that all keep one."""
+    ways = {"A": {"account": tmp_path / "A"}, "B": {"without_account": True}, "C": {"account": tmp_path / "C"}}
+    found = together(tmp_path, {n: lambda p, n=n: owner(n, **ways[n])(p).table(["g"]) for n in NAMES})
+    assert {one.kind for one in found.values()} <= {"other plan", "refused by a party"}
+    assert any("accounts" in str(one) for one in found.values())
+
+
+def test_two_runs_that_differ_by_a_record_are_refused_by_its_owner_as_things_are_by_default(tmp_path):
+    def all_of(folder, data):
+        def part(name):
+            levels = {"g": list("abc")}
+            return lambda place: ds.private.join_as(
+                name, data[name], NAMES, place, levels=levels, account=tmp_path / f"{name}.account"
+            ).table(["g"])
+
+        return together(tmp_path / folder, {name: part(name) for name in NAMES})
+
+    owners = people("ABC")
+    assert all(one.counts.sum() == 600 for one in all_of("1", owners).values())
+    owners["B"] = {column: values[:-1] for column, values in owners["B"].items()}
+    found = all_of("2", owners)
+    assert found["B"].kind == "too many runs"
+    assert {found[name].kind for name in "AC"} == {"refused by a party"}
+
+
+def test_a_union_is_listed_and_asked_for_once(tmp_path):
+    data = {"A": {"id": list(range(20)), "x": list(range(20))}, "B": {"id": list(range(10, 30)), "x": [0] * 20}}
+    terms = UnionTerms(("id",), ("x",), "study")
+
+    def part(name, **log):
+        return lambda place: ds.private.unite_as(name, data[name], ("A", "B"), place, terms, **log)
+
+    logs = {name: {"log": tmp_path / name} for name in data}
+    first = together(tmp_path / "1", {name: part(name, **logs[name]) for name in data})
+    assert {one.union for one in first.values()} == {30}
+    assert not any("No list" in note for one in first.values() for note in one.notes)
+    again = together(tmp_path / "2", {"A": part("A", without_log=True), "B": part("B", **logs["B"])})
+    assert again["B"].kind == "too many runs"
+    tried = together(tmp_path / "3", {name: part(name, without_log=True) for name in data})
+    assert all("No list of unions was kept" in one.summary() for one in tried.values())
