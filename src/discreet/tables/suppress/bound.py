@@ -286,7 +286,8 @@ class InsiderQuestions:
         parts = (self.alone_start, self.start, self.cell, self.left)
         asked: tuple[Any, ...] = (self.target, self.sign, self.level, self.row, self.insider, *parts, steps, short)
         cells = (share, self.room.copy(), self.headroom, given.movable.copy(), given.required)
-        found: tuple[Ints, Codes, Floats, Codes] = insider_cuts(*asked, *cells, *given.graph.lists, *given.scratch)
+        call: tuple[Any, ...] = (*asked, *cells, *given.graph.lists, *given.scratch)
+        found: tuple[Ints, Codes, Floats, Codes] = insider_cuts(*call)
         return _Cuts(*found)
 
 
