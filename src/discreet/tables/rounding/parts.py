@@ -39,7 +39,7 @@ SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 200))
 of more than one step, because with many parts one of them keeps one nearly always."""
 
 
-class _Block(NamedTuple):
+class _BlockToRound(NamedTuple):
     """A block that no sum ties to others: its cells, where it starts, how much may be searched, and its seed."""
 
     problem: RoundingSteps
@@ -48,7 +48,7 @@ class _Block(NamedTuple):
     seed: int
 
 
-def _rounded(block: _Block) -> tuple[Rounding, int]:
+def _rounded(block: _BlockToRound) -> tuple[Rounding, int]:
     """A block by itself, and the nodes that it took."""
     search = SearchEffort(block.effort)
     return round_controlled(block.problem, block.start, search, block.seed), search.nodes
@@ -78,9 +78,9 @@ def round_blocks(problem: RoundingSteps, start: Ints, search: SearchEffort, seed
     def rows_of(number: int) -> Ints:
         return by_block[begin[number] : begin[number + 1]]
 
-    def alone(number: int) -> _Block:
+    def alone(number: int) -> _BlockToRound:
         mine = columns[number]
-        return _Block(_restricted(problem, rows_of(number), mine), start[mine], effort, seed + number)
+        return _BlockToRound(_restricted(problem, rows_of(number), mine), start[mine], effort, seed + number)
 
     worst = bound = 0
     objective, least = 0.0, 0.0
