@@ -46,7 +46,9 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     startup,
     structure,
     suppression,
+    suppression_dense,
     suppression_large,
+    suppression_scale,
     synthesis,
     synthetic_attacks,
     tabulation,
@@ -56,7 +58,9 @@ from benchmarks.registry import CASES, run_cases
 
 BY_NAME_ONLY = (
     *engines_remote.BY_NAME_ONLY,
+    *suppression_dense.BY_NAME_ONLY,
     *suppression_large.BY_NAME_ONLY,
+    *suppression_scale.BY_NAME_ONLY,
     *adjustment.BY_NAME_ONLY,
     *rounding.BY_NAME_ONLY,
     *hard_small.BY_NAME_ONLY,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.columns import DISTRICTS, RECORDS, SIZES
 from benchmarks.registry import Measure, apart, case, scratch
-from benchmarks.server_office import Load, build, furnish, served
+from benchmarks.server_office import Load, build, floor_served, furnish, served
 
 TABLE = "/v1/datasets/census/latest/table?variables="
 ASKED = ("sex", "age", "ethnic", "health", "tenure", "qualification", "household")
@@ -61,6 +61,11 @@ class Figures(NamedTuple):
     without_retry: int
     small: tuple[float, float, int]
     memory: float
+    split: tuple[str, str, str]
+    """CPU of the loads by process: country, one area, kept."""
+    floor: tuple[float, float]
+    """CPU ms of nothing, and of as many bytes as a kept answer has, from a server that thinks about neither."""
+    started_cpu: str
 
 
 def loads(folder: Path, port: int) -> Figures:
@@ -71,6 +76,8 @@ def loads(folder: Path, port: int) -> Figures:
         first.request("GET", TABLE + "sex,health")
         assert first.getresponse().status == 200
         start = time.perf_counter() - began
+        first.close()
+        started_cpu = ", ".join(f"{kind} {seconds:.1f}" for kind, seconds in server.cpu().items())
         country = Load(server).ask([(name, questions(ASKED, seed)) for seed, name in enumerate(PEOPLE[:2])])
         areas = [f"{TABLE}sex,age,ethnic&area=D{number:03}" for number in range(DISTRICTS)]
         opening = Load(server).ask([(PEOPLE[2], areas[:1]), (PEOPLE[3], areas[:1])])
@@ -91,6 +98,7 @@ def loads(folder: Path, port: int) -> Figures:
         wrong = [wait.status for load in said for wait in load.waits if wait.status != 200]
         if wrong:
             raise ValueError(f"The server answered {wrong[0]} where it should have answered.")
+    floor = (floor_of(folder, port, 0), floor_of(folder, port, cached.waits[0].size))
     return Figures(
         (country.quantile(0.5), country.quantile(0.99), country.each, len(country.waits)),
         opening.each,
@@ -102,7 +110,17 @@ def loads(folder: Path, port: int) -> Figures:
         sum(wait.status == 503 and not wait.retry for wait in crowd.waits),
         (small.quantile(0.5), small.quantile(0.99), small.count(503)),
         max(peak - calm, 0.001),
+        (country.split, one_area.split, cached.split),
+        floor,
+        started_cpu,
     )
+
+
+def floor_of(folder: Path, port: int, size: int) -> float:
+    """CPU ms of an answer of so many bytes that nobody thinks about, under the load of kept answers."""
+    with floor_served(folder, port, size) as server:
+        Load(server).ask([(PEOPLE[2], ["/"] * (CACHED // CROWD // 4))] * CROWD)  # warm
+        return Load(server).ask([(PEOPLE[2], ["/"] * (CACHED // CROWD))] * CROWD).each
 
 
 @case("server")
@@ -115,13 +133,15 @@ def server_answers(scale: float) -> Sequence[Measure]:
         found = apart(loads, folder, port)
     settings = (
         f"{records:,} records, 2 workers, mutual TLS, every answer logged, signed and on disk before it leaves; CPU "
-        f"of supervisor, logger and workers together; {SHARED}"
+        f"of supervisor, logger and workers together, not of who asks; {SHARED}"
     )
     country = (
-        f"{found.country[3]} tables of 2 to 4 of 7 variables, each the first of its user: counted, charged, encoded"
+        f"{found.country[3]} tables of 2 to 4 of 7 variables, each the first of its user: counted, charged, encoded; "
+        f"{found.split[0]}"
     )
-    area = f"sex, age, ethnic of {DISTRICTS - 1} districts, {found.area[3]:,.0f} a second"
-    cached = f"{CACHED:,} requests on {CROWD} connections, {found.cached[3]:,.0f} a second"
+    area = f"sex, age, ethnic of {DISTRICTS - 1} districts, {found.area[3]:,.0f} a second; {found.split[1]}"
+    cached = f"{CACHED:,} requests on {CROWD} connections, {found.cached[3]:,.0f} a second; {found.split[2]}"
+    bare = "the same TLS and protocol class, no log, no checks, no routes: what a kept answer cannot go below"
     crowd = (
         f"{AT_ONCE} large tables at once: {found.answered} answered, {found.sent_away} sent away with 503, "
         f"{found.without_retry} of them without Retry-After; small tables beside them: {found.small[2]} sent away"
@@ -135,7 +155,11 @@ def server_answers(scale: float) -> Sequence[Measure]:
         Measure("first area of a user, CPU ms", found.first_area, 1000.0, 1.0, "charges the table of all districts"),
         Measure("kept answer, p99 ms", found.cached[1], 10.0, 1.0, cached),
         Measure("kept answer, CPU ms", found.cached[2], 0.15, 1.0, cached),
-        Measure("start to first answer, s", found.start, 5.0, 1.0, "kernels compiled before"),
+        Measure("floor: empty answer, CPU ms", found.floor[0], 0.15, 1.0, bare),
+        Measure("floor: as many bytes, CPU ms", found.floor[1], 0.15, 1.0, bare),
+        Measure(
+            "start to first answer, s", found.start, 5.0, 1.0, f"kernels compiled before; CPU s {found.started_cpu}"
+        ),
         Measure("small beside 200 large, p99 ms", found.small[1], 2000.0, 1.0, crowd),
         Measure("memory of 200 large, GiB", found.memory, 2.0, 1.0, "beyond what the processes had before"),
     ]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -156,13 +157,18 @@ class Served:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return [self.process.pid, *map(int, children)]
 
-    def cpu(self) -> float:
-        """CPU seconds of all processes so far."""
-        found = 0.0
+    def cpu(self) -> Counter[str]:
+        """CPU seconds so far, by what the processes are."""
+        found: Counter[str] = Counter()
         for number in self.everybody():
             words = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
-            found += (int(words[11]) + int(words[12])) / TICKS
+            found[self._kind(number)] += (int(words[11]) + int(words[12])) / TICKS  # type: ignore[assignment]
         return found
+
+    def _kind(self, number: int) -> str:
+        words = Path(f"/proc/{number}/cmdline").read_text().split("\0")
+        known = {"discreet.server.worker": "workers", "discreet.trust.log": "logger"}
+        return "supervisor" if number == self.process.pid else next((known[w] for w in words if w in known), "others")
 
     def memory(self) -> float:
         """Peak GiB of all processes together, columns included that they share (counted in each)."""
@@ -212,21 +218,40 @@ def served(folder: Path, port: int) -> Iterator[Served]:
         process.wait(60)
 
 
+@contextmanager
+def floor_served(folder: Path, port: int, size: int) -> Iterator[Served]:
+    """Run a server that answers everything with so many bytes, over the same TLS and the same protocol class."""
+    words = [sys.executable, "-m", "benchmarks.server_floor", str(folder), str(port), str(size)]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        if "Listening" not in process.stderr.readline():
+            raise RuntimeError("The floor did not start.")
+        yield Served(folder, port, process)
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
 class Wait(NamedTuple):
     """Seconds that an answer took, its status, and whether a refusal said when to come again."""
 
     seconds: float
     status: int
     retry: bool
+    size: int
 
 
 @dataclass
 class Load:
-    """What people were told while they asked, each on one connection, one question after the other."""
+    """What people were told while they asked, each on one connection, one question after the other.
+
+    CPU is that of the server's processes only; who asks has a process of their own.
+    """
 
     served: Served
     waits: list[Wait] = field(default_factory=list)
-    cpu: float = 0.0
+    cpu: Counter[str] = field(default_factory=Counter)
     clock: float = 0.0
 
     def ask(self, lists: Sequence[tuple[str, Sequence[str]]], *, quiet: bool = False) -> Load:
@@ -242,9 +267,9 @@ class Load:
                 began = time.perf_counter()
                 connection.request("GET", path)
                 reply = connection.getresponse()
-                reply.read()
+                size = len(reply.read())
                 retry = reply.getheader("retry-after") is not None
-                self.waits.append(Wait(time.perf_counter() - began, reply.status, retry))
+                self.waits.append(Wait(time.perf_counter() - began, reply.status, retry, size))
             connection.close()
 
         threads = [threading.Thread(target=one, args=given) for given in lists]
@@ -257,7 +282,8 @@ class Load:
         for thread in threads:
             thread.join()
         self.clock = time.perf_counter() - began
-        self.cpu = self.served.cpu() - cpu
+        self.cpu = self.served.cpu()
+        self.cpu.subtract(cpu)
         return self
 
     def quantile(self, share: float) -> float:
@@ -268,7 +294,13 @@ class Load:
     @property
     def each(self) -> float:
         """CPU ms of the server's processes a request."""
-        return 1000 * self.cpu / len(self.waits)
+        return 1000 * self.cpu.total() / len(self.waits)
+
+    @property
+    def split(self) -> str:
+        """The same by process."""
+        parts = sorted(self.cpu.items(), key=lambda part: -part[1])
+        return ", ".join(f"{kind} {1000 * seconds / len(self.waits):.3g}" for kind, seconds in parts)
 
     def count(self, status: int) -> int:
         """How many answers had a status."""

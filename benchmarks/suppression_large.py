@@ -103,16 +103,21 @@ def turnover_tax(scale: float) -> Sequence[Measure]:
     ]
 
 
-def tax_table(scale: float) -> Any:
-    """2.9 million taxpayers, 1,134 x 5,412 codes; two thirds of the cells unsafe, most of them with one contributor."""
+def tax_table(
+    scale: float, regions: tuple[int, ...] = (16, 38, 400, 4_957), *, both: bool = True, seed: int = 2004
+) -> Any:
+    """2.9 million taxpayers, 1,134 x 5,412 codes; two thirds of the cells unsafe, most of them with one contributor.
+
+    With p% alone unless ``both`` rules are asked; fewer records on fewer ``regions`` are as dense as the whole.
+    """
     import numpy as np
     import pyarrow as pa
 
     import discreet as ds
     from discreet.generate import business_survey
 
-    parents = business_survey(1_000, activities=(17, 60, 120, 200, 300, 436), regions=(16, 38, 400, 4_957)).parents
-    random = np.random.default_rng(2004)
+    parents = business_survey(1_000, activities=(17, 60, 120, 200, 300, 436), regions=regions).parents
+    random = np.random.default_rng(seed)
     count = int(2_900_000 * scale)
     columns: dict[str, Any] = {}
     for name, exponent in (("activity", 1.0), ("region", 0.7)):
@@ -124,7 +129,8 @@ def tax_table(scale: float) -> Any:
     columns["firm"] = np.arange(count)
     by = {name: ds.Hierarchy.from_parents(parents[name], total="Total") for name in ("activity", "region")}
     table = ds.tabulate(ds.Microdata(pa.table(columns), contributor="firm"), by=by, value="turnover")
-    return table.with_(source=None).assess(ds.PPercent(12), ds.MinContributors(3))
+    rules = (ds.PPercent(12), ds.MinContributors(3)) if both else (ds.PPercent(12),)
+    return table.with_(source=None).assess(*rules)
 
 
 def tax(scale: float) -> tuple[float, float, str]:

@@ -98,6 +98,10 @@ class ResourceError(DiscreetError):
     exit_code = 8
 
 
+class TimeLimitReached(ProtectionError):
+    """The time limit came before there was anything safe; nothing is published."""
+
+
 class Cancelled(DiscreetError):
     """The work was stopped on request; nothing was written."""
 
@@ -107,6 +111,10 @@ class Cancelled(DiscreetError):
         self, message: str = "Cancelled.", *, hint: str = "", details: str = "", recipe_hint: str = ""
     ) -> None:
         super().__init__(message, hint=hint or "Nothing was written.", details=details, recipe_hint=recipe_hint)
+
+
+class Enough(Cancelled):
+    """The best that there is so far will do; where there is nothing yet, the work is cancelled."""
 
 
 def listed(names: Iterable[object], most: int = 12) -> str:

@@ -1,7 +1,8 @@
 """Progress and cancellation of long work.
 
 A long loop calls :func:`steps` around its iterable (or :func:`checkpoint` inside it). Whoever started the
-work listens by ``with reporting(listener)``; a listener cancels by raising :class:`discreet.errors.Cancelled`.
+work listens by ``with reporting(listener)``; a listener cancels by raising :class:`discreet.errors.Cancelled`, and
+asks for the best that there is so far by raising :class:`discreet.errors.Enough`.
 """
 
 from __future__ import annotations
@@ -57,6 +58,14 @@ def reporting(listener: Listener) -> Iterator[None]:
 def listened_to() -> bool:
     """Whether anybody hears of the progress of work that is done here."""
     return _listener.get() is not None
+
+
+@contextmanager
+def hearing(hear: Callable[[Step, Listener | None], None]) -> Iterator[None]:
+    """Let ``hear`` take every step of the block, with whoever listened before."""
+    before = _who_listens()
+    with reporting(lambda step: hear(step, before)):
+        yield
 
 
 def checkpoint(stage: str, done: int, total: int, note: str = "") -> None:

@@ -20,8 +20,8 @@ def missing() -> str:
     return ""
 
 
-def session(folder: Path) -> Any:
-    """A session with two threads that nobody outside can reach."""
+def session(folder: Path, **further: str) -> Any:
+    """A session with two threads that nobody outside can reach; ``further`` are settings (``a_b`` is ``spark.a.b``)."""
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1", SPARK_LOCAL_DIRS=str(folder))
     from pyspark.sql import SparkSession
 
@@ -34,6 +34,7 @@ def session(folder: Path) -> Any:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }
+    settings |= {f"spark.{name.replace('_', '.')}": value for name, value in further.items()}
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.engine import column_staging, column_universe, columns, sources
+from discreet.engine import column_counts, column_staging, column_universe, columns, sources
 from discreet.engine.column_files import open_columns, write_columns
 from discreet.engine.encode import read_records
+from discreet.engine.magnifiers import magnifiers_of
 from discreet.engine.protocol import open_records
 from discreet.engine.record_keys import MadeKeys
 from discreet.errors import InputError, NeedsError, OutputError, ParameterError
@@ -47,6 +48,7 @@ def people() -> pa.Table:
             "pay": draw.integers(0, 9999, ROWS) / 100,
             "wkey": draw.integers(0, 256, ROWS),
             "rkey": draw.random(ROWS),
+            "debt": draw.integers(-3, 4, ROWS) * 10**12,
         }
     )
 
@@ -82,7 +84,7 @@ def test_tables_are_those_of_the_engine_in_memory(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(column_universe, "BLOCK", 8 * block)
         patch.setattr(columns, "LARGE_PART", 8 * block)
-        patch.setattr(columns, "COUNTED", block)
+        patch.setattr(column_counts, "COUNTED", block)
         patch.setattr(column_staging, "PIECE", 8)
         given: Any = case.frame
         if source != "frame":
@@ -174,14 +176,37 @@ def test_numbers_of_any_kind_are_summed_alike(name: str, weighted: bool, tmp_pat
     ],
 )
 @pytest.mark.parametrize("key", ["wkey", "rkey", None])
-def test_counts_and_key_sums_do_not_depend_on_how_they_are_counted(
-    key: str | None, where: Any, counters: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("value", [None, "pay", "debt"])
+def test_counts_sums_and_key_sums_do_not_depend_on_how_they_are_made(
+    value: str | None, key: str | None, where: Any, counters: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(columns, "MOST_COUNTERS", counters)
+    monkeypatch.setattr(columns, "MOST_SUMS", counters)
     data = Microdata(people(), record_key=key)
-    path = written(tmp_path, data, numbers=["age", "pay"], universes={"adults": parse_conditions("age >= 18")})
-    spec = TableSpec(by={"kind": KIND, "area": AREA}, where=where)
+    path = written(tmp_path, data, numbers=["age", "pay", "debt"], universes={"adults": parse_conditions("age >= 18")})
+    spec = TableSpec(by={"kind": KIND, "area": AREA}, where=where, value=value)
     same_tables(data, data.with_(source=path, engine="columns"), spec)
+
+
+@pytest.mark.parametrize("most", [2**19, 3])
+@pytest.mark.parametrize("where", [None, "kind == 'x'", "area == 'N1'"])
+@pytest.mark.parametrize("top", [1, 2, 5])
+@pytest.mark.parametrize("zeros", [True, False])
+def test_what_noise_for_magnitudes_needs_is_the_same(
+    zeros: bool, top: int, where: Any, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "MOST_SUMS", most)
+    data = Microdata(people(), record_key="wkey")
+    path = written(tmp_path, data, numbers=["age", "pay", "debt"])
+    for value in ("pay", "debt"):
+        spec = TableSpec(by={"kind": KIND, "area": AREA}, where=where, value=value)
+        found = []
+        for source in (data, data.with_(source=path, engine="columns")):
+            with open_records(source, [spec], None) as records:
+                made = magnifiers_of(records, spec, top, zeros=zeros)
+                found.append({name: column.tolist() for name, column in made._asdict().items()})
+        assert found[0] == found[1]
+        assert max(found[0]["contributors"]) > 10
 
 
 @pytest.mark.parametrize("modulus", [None, 256])

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+import discreet as ds
 from discreet.engine.encode import read_records
 from discreet.engine.protocol import open_records
 from discreet.model.microdata import Microdata
@@ -73,6 +75,63 @@ def test_duckdb_through_ibis_agrees_with_memory_and_brute_force(duck: Any, case:
 @given(case=cases())
 def test_postgresql_agrees_with_memory_and_brute_force(database: Any, case: Case) -> None:
     compared(database, case)
+
+
+CROWDED = {
+    "c": ds.Hierarchy.from_nested({"A": ["a1", "a2"], "B": ["b1", "b2"]}),
+    "d": ds.Hierarchy.flat(["p", "q"]).with_grouping("net", ["p"], minus=["q"]),
+    "e": ds.Hierarchy.flat(["p", "q"]),
+}
+
+
+def crowd(seed: int, records: int = 600) -> pa.Table:
+    """Cells with many contributors, of which many have the same amounts, all of one rest, zeros or less than zero."""
+    draw = np.random.default_rng(seed)
+    amounts = [
+        draw.integers(0, 4, records),
+        draw.integers(-30, 200, records) * 105,
+        np.rint(draw.lognormal(3, 2, records)).astype(np.int64),
+    ][seed % 3]
+    firms = draw.integers(0, 150, records)
+    return pa.table(
+        {
+            "c": draw.choice(CROWDED["c"].base_codes, records),
+            "d": draw.choice(["p", "q"], records),
+            "e": draw.choice(["p", "q"], records, p=[0.9, 0.1]),
+            "x": amounts,
+            "y": draw.integers(0, 99, records) / 8,
+            "firm": firms if seed % 2 else [f"f{number}" for number in firms],
+            "w": draw.integers(8, 30, records) / 8,
+            "number": range(records),
+        }
+    )
+
+
+@pytest.mark.parametrize("engine", ["duck", "database"])
+@pytest.mark.parametrize(
+    ("by", "roles", "question"),
+    [
+        ("ce", {"contributor": "firm"}, {}),
+        ("ce", {"contributor": "firm"}, {"absolute": True, "top": 5}),
+        ("ce", {"contributor": "firm"}, {"shadow": "y", "top": 1}),
+        ("cd", {"contributor": "firm"}, {"levels": ("holding", "record")}),
+        ("ce", {"contributor": "firm", "weight": "w"}, {"weight": "w", "top": 4}),
+        ("ce", {}, {"top": 9}),
+        ("ce", {}, {"shadow": "y"}),
+    ],
+)
+def test_the_largest_of_many_contributors_are_those_of_memory(
+    request: pytest.FixtureRequest, engine: str, by: str, roles: dict[str, Any], question: dict[str, Any]
+) -> None:
+    """Those that cannot be among the largest are left out before the others are put in order."""
+    backend, variables = request.getfixturevalue(engine), {name: CROWDED[name] for name in by}
+    for seed in range(3):
+        frame = crowd(seed)
+        one, other = (
+            ds.tabulate(ds.Microdata(source, identifier="number", **roles), by=variables, value="x", **question)
+            for source in (loaded(backend, frame), frame)
+        )
+        assert_same_table(one, other)
 
 
 @pytest.mark.engines

@@ -263,6 +263,31 @@ def test_given_record_keys_are_looked_at_in_the_engine(backend: Any, whole: bool
             ds.protect(ds.Microdata(source, record_key="k"), method, tables=[ds.TableSpec(by=BY)], key=KEY)
 
 
+def test_tables_of_the_same_variables_are_asked_for_together(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several values, shadows and costs by the same variables are one grouping of the records."""
+    asked: list[str] = []
+    fetch = remote_source.RemoteTable.fetch
+
+    def watched(self: Any, stage: str, expression: Any) -> pa.Table:
+        asked.append(stage)
+        return fetch(self, stage, expression)
+
+    monkeypatch.setattr(remote_source.RemoteTable, "fetch", watched)
+    frame = firms(y=[0.5, 0.25, 4.0], k=[3, 4, 5])
+    specs = [
+        ds.TableSpec(by=BY, value="x", name="one"),
+        ds.TableSpec(by=BY, value="y", cost="x", name="two"),
+        ds.TableSpec(by=BY, name="three"),
+    ]
+    found, memory = (
+        ds.tabulate(ds.Microdata(source, contributor="firm", record_key="k"), specs=specs)
+        for source in (loaded(backend, frame), frame)
+    )
+    assert asked.count("sums") == 1
+    for one, other in zip(found.tables, memory.tables, strict=True):
+        assert_same_table(one, other)
+
+
 # ---- what leaves the engine ----------------------------------------------------------------------------------
 
 
@@ -290,21 +315,37 @@ def test_only_cells_leave_the_engine(backend: Any, monkeypatch: pytest.MonkeyPat
     assert max(rows) <= len(one)
 
 
-def test_methods_on_single_records_say_that_records_stay(backend: Any) -> None:
-    frame = pa.table({"c": ["a1", "a2", "b1"] * 20, "id": range(60)})
-    data = ds.Microdata(loaded(backend, frame))
-    with pytest.raises(NeedsError, match="only cells leave it") as caught:
-        ds.protect(data, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
+@pytest.mark.parametrize(
+    ("what", "question", "roles", "options"),
+    [
+        ("sums", {"value": "x"}, {}, {}),
+        ("sums", {"value": "x"}, {}, {"subsample": 5}),
+        ("weighted tables", {"weight": "w"}, {"weight": "w"}, {}),
+        ("replicate weights", {}, {}, {"replicates": ("w", "x")}),
+        ("sums and weighted tables", {"value": "x", "weight": "w"}, {"weight": "w"}, {}),
+    ],
+)
+def test_dropping_and_adding_of_weights_says_that_records_stay(
+    backend: Any, what: str, question: dict[str, Any], roles: dict[str, Any], options: dict[str, Any]
+) -> None:
+    frame = pa.table({"c": ["a1", "a2", "b1"] * 20, "id": range(60), "x": range(60), "w": [1.5, 2.0, 2.5, 3.0] * 15})
+    data = ds.Microdata(loaded(backend, frame), identifier="id", **roles)
+    method, spec = ds.DropAdd("id", **options), ds.TableSpec(by=BY, holders=False, **question)
+    with pytest.raises(NeedsError, match=f"DropAdd of {what} adjusts weights of single records") as caught:
+        ds.protect(data, method, tables=[spec], key=KEY)
     assert "data.on('memory')" in str(caught.value)
     one, other = (
-        ds.protect(source, ds.DropAdd("id", subsample=5), tables=[ds.TableSpec(by=BY)], key=KEY)
-        for source in (data.on("memory"), ds.Microdata(frame))
+        ds.protect(source, method, tables=[spec], key=KEY)
+        for source in (data.on("memory"), ds.Microdata(frame, identifier="id", **roles))
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
 
 
 @pytest.mark.parametrize("text", [True, False])
-def test_records_dropped_and_added_in_an_engine_are_those_of_memory(backend: Any, text: bool) -> None:
+@pytest.mark.parametrize("options", [{"rate": 0.2}, {"rate": "1/9", "rounding": "above"}, {"subsample": 57}])
+def test_records_dropped_and_added_in_an_engine_are_those_of_memory(
+    backend: Any, options: dict[str, Any], text: bool
+) -> None:
     """The numbers of a cell's records are added up where they lie, modulo 2**64."""
     draw = np.random.default_rng(7)
     frame = pa.table(
@@ -317,7 +358,7 @@ def test_records_dropped_and_added_in_an_engine_are_those_of_memory(backend: Any
     )
     spec = ds.TableSpec(by={**BY, "d": ds.Hierarchy.flat(["p", "q"])}, where="stays == 1")
     one, other = (
-        ds.protect(ds.Microdata(source), ds.DropAdd("id", rate=0.2), tables=[spec], key=KEY)
+        ds.protect(ds.Microdata(source), ds.DropAdd("id", **options), tables=[spec], key=KEY)
         for source in (loaded(backend, frame), frame)
     )
     np.testing.assert_array_equal(one.custodian.published[0], other.custodian.published[0])
@@ -343,6 +384,14 @@ def test_an_address_opens_its_table(server: postgres.Postgres, database: Any) ->
         )
     within = ds.Microdata(url.replace("/business/firms", "/business/other/f"))
     assert ds.tabulate(within, by=BY).values[0] == 3
+
+
+def test_a_table_that_is_missing_is_named_without_the_address(server: postgres.Postgres, database: Any) -> None:
+    loaded(database, firms(), "firms")
+    url = server.url("business", SECRET).replace("/business", "/business/firmz")
+    with pytest.raises(InputError, match=r"There is no table 'firmz' in the postgres database.*'firms'") as caught:
+        ds.tabulate(ds.Microdata(url), by=BY)
+    assert SECRET not in repr(caught.value) + str(caught.value.details)
 
 
 def test_a_duckdb_file_is_opened_by_its_address(tmp_path: Path) -> None:

@@ -62,6 +62,10 @@ class Postgres:
         options = f"{QUICK} -k {self.folder}"
         self.run("pg_ctl", "-D", self.data, "-w", "-t", "50", "-l", str(self.folder / "log"), "-o", options, "start")
 
+    def runs(self) -> bool:
+        """Whether it takes connections."""
+        return self.run("pg_isready", "-q", check=False).returncode == 0
+
     def stop(self, mode: str = "immediate") -> None:
         self.run("pg_ctl", "-D", self.data, "-w", "-m", mode, "stop", check=False)
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import stat
 import struct
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from discreet.trust import SigningKey
 from discreet.trust.log.client import AsyncLogClient, LogClient
 from discreet.trust.log.entries import ENTRY_KINDS, AnswerGiven, EntryRefused, LogRepaired, QuestionAsked, SignedIn
 from discreet.trust.log.logger import Logger
-from discreet.trust.log.process import LoggerProcess, start_logger
+from discreet.trust.log.process import LoggerProcess, _loop_factory, start_logger
 from discreet.trust.log.wire import FRAME, LARGEST_REQUEST, AppendEntry, frame
 from discreet.trust.log.writer import LogUnavailable, LogWriter
 from discreet.trust.log_verify import check_log, check_proof
@@ -323,6 +324,12 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(place):
     found = killed_at_random(place, kills=4, clients=4)
     assert found["acknowledged"] > 20
     assert {name: number for name, number in found.items() if name.startswith("FAILED") and number} == {}
+
+
+def test_the_logger_runs_on_pythons_own_loop_where_no_other_is_installed(monkeypatch):
+    assert _loop_factory() is not None
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    assert _loop_factory() is None
 
 
 def test_the_fields_of_entries_are_those_that_were_allowed():

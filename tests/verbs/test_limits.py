@@ -76,3 +76,9 @@ def test_a_misspelt_option_and_a_class_are_named():
         ds.tabulate(frame, by={"r": flat("a")}, contributorr="x")
     with pytest.raises(ds.DiscreetError, match=r"PPercent is a class. Give its parameters: ds.PPercent"):
         ds.tabulate(frame, by={"r": flat("a")}).assess(ds.PPercent)
+
+
+def test_work_that_somebody_stopped_says_so() -> None:
+    [said] = limit_notes(ds.Suppress(effort="best"), {"limit_struck_at": 40})
+    assert said.startswith("The work was stopped on request. All that is claimed holds")
+    assert said.endswith("To go on, protect again.")

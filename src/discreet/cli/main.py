@@ -10,7 +10,7 @@ from typing import Any, Literal
 import click
 
 from discreet.cli.group import Commands
-from discreet.cli.options import EARLIER, FOLDER, JSON, OUTSIDE, RECIPE, REPLACE
+from discreet.cli.options import EARLIER, FOLDER, JOBS, JSON, OUTSIDE, RECIPE, REPLACE
 from discreet.cli.structure import structure
 from discreet.cli.terminal import errors, progress, result
 
@@ -43,6 +43,7 @@ def demo(directory: Path, firms: int, persons: int, as_json: bool) -> None:
 @OUTSIDE
 @EARLIER
 @REPLACE
+@JOBS
 @JSON
 def run(
     recipe: Path,
@@ -50,6 +51,7 @@ def run(
     allow_outside: bool,
     earlier: tuple[Path, ...],
     replace: bool,
+    jobs: int | None,
     as_json: bool,
 ) -> None:
     """Run a RECIPE: read, tabulate, find unsafe cells, protect, verify, save.
@@ -62,7 +64,12 @@ def run(
     with errors(as_json):
         with progress(as_json):
             done = run_recipe(
-                recipe, allow_outside=allow_outside, already_published=earlier, formats=formats, replace=replace
+                recipe,
+                allow_outside=allow_outside,
+                already_published=earlier,
+                formats=formats,
+                replace=replace,
+                jobs=jobs,
             )
         show_run(done, as_json)
 

@@ -17,4 +17,7 @@ EARLIER = click.option(
     multiple=True,
     help="Folder of an earlier release to be protected together with; may be given several times.",
 )
+JOBS = click.option(
+    "--jobs", type=click.IntRange(min=1), help="Processes that share independent pieces of the work, through joblib."
+)
 REPLACE = click.option("--replace", is_flag=True, help="Let the release replace another one, with its evidence.")

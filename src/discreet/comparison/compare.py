@@ -134,7 +134,7 @@ def compare(
     """
     _refuse(runs, seed, sample, threads, jobs)
     if isinstance(data, Microdata) and tables is None:
-        return compare_records(data, methods, runs=runs, seed=seed)
+        return compare_records(data, methods, runs=runs, seed=seed, jobs=jobs)
     named = _named(methods)
     whole = assessed_tables(data, tables, rules)
     for table in whole:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from discreet.methods.base import RecordMethod
 from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
 from discreet.model.records import HOUSEHOLD, KEY, NEVER_PUBLIC, NUMERIC, RecordSet
+from discreet.parallel import shared, sharing
 from discreet.progress import checkpoint
 from discreet.report.riskmap import Axis
 from discreet.rules.linkage import MaxLinked
@@ -31,7 +33,9 @@ from discreet.verify import check_records
 RISK, LOSS = "risk", "loss"
 
 
-def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1, seed: int = 0) -> Comparison:
+def compare_records(
+    data: Microdata, methods: Any, *, k: int = 3, runs: int = 1, seed: int = 0, jobs: int | None = None
+) -> Comparison:
     """Run methods for records on the same records, and measure what each would publish. Nothing is published.
 
     Parameters
@@ -44,6 +48,8 @@ def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1,
         A combination of keys that occurs fewer times is rare.
     runs, seed
         How often methods that draw at random run, and what their keys are made of.
+    jobs
+        How many processes share methods and runs; they are sent the records. One where left out.
     """
     named = _named(methods)
     records = with_identity(
@@ -58,15 +64,38 @@ def compare_records(data: Microdata, methods: Any, *, k: int = 3, runs: int = 1,
     if isinstance(k, bool) or not isinstance(k, int) or k < 2:
         raise ParameterError(f"k={k!r} is not allowed.", hint="Give a whole number of at least 2.")
     axes = _axes(bool(keys), bool(numbers), k)
+    tried = [
+        _Tried(name, run, steps, records, keys, k, Key.from_seed(seed + run), axes)
+        for name, steps in named.items()
+        for run in range(runs if any(step.secret for step in steps) else 1)
+    ]
     rows: list[dict[str, Any]] = []
-    seconds = {}
-    for number, (name, steps) in enumerate(named.items()):
-        start = perf_counter()
-        for run in range(runs if any(step.secret for step in steps) else 1):
-            checkpoint("compare", number, len(named))
-            rows.append(_row(name, run, steps, records, keys, k, Key.from_seed(seed + run), axes))
-        seconds[name] = perf_counter() - start
+    seconds = dict.fromkeys(named, 0.0)
+    checkpoint("compare", 0, len(tried))
+    with sharing(jobs), closing(shared(_timed, lambda one: one, tried, "compare", threads=False)) as results:
+        for one, (row, took) in zip(tried, results, strict=True):
+            rows.append(row)
+            seconds[one.name] += took
     return Comparison(tuple(rows), seconds, axes)
+
+
+class _Tried(NamedTuple):
+    """One run of one method; its key is made of a seed, and no secret."""
+
+    name: str
+    run: int
+    steps: Sequence[RecordMethod]
+    records: RecordSet
+    keys: Sequence[str]
+    k: int
+    key: Key
+    axes: Sequence[Axis]
+
+
+def _timed(one: _Tried) -> tuple[dict[str, Any], float]:
+    """What is measured of a run, and the seconds that it took."""
+    start = perf_counter()
+    return _row(*one), perf_counter() - start
 
 
 def _axes(keys: bool, numbers: bool, k: int) -> tuple[Axis, ...]:

@@ -89,6 +89,58 @@ def count_keyed(cells: Any, keys: Any, one: Any, counters: Any) -> None:
         counters[cells[i]] += one + np.uint64(keys[i])
 
 
+LARGEST_AMOUNT = 2**62
+RECORDS, AMOUNT, NONZERO, KEYS, NONZERO_KEYS, MOST, LEAST, LARGEST = range(8)
+"""Columns of what is known of the amounts of a cell: records, their sum, how many are not zero, sums of keys of all and
+of those, the largest and the smallest of those, and from the last one on the list of the largest."""
+
+
+@kernel("void(i8[:,::1], i8, i8, b1)")
+def _list(known: Ints, cell: int, amount: int, by_size: bool) -> None:
+    """Put an amount into the list of a cell; of two equally large ones the positive stands first."""
+    size, width = abs(amount) if by_size else amount, known.shape[1]
+    at = width
+    while at > LARGEST:
+        other = known[cell, at - 1]
+        if (abs(other) if by_size else other) > size or other == amount or (other == -amount and amount < 0):
+            break
+        if at < width:
+            known[cell, at] = other
+        at -= 1
+    if at < width:
+        known[cell, at] = amount
+
+
+@kernel(*(f"void(u4[::1], {READ_ONLY.format('i8')}, {READ_ONLY.format(kind)}, b1, i8[:,::1])" for kind in NARROW))
+def enter_amounts(cells: Any, amounts: Any, keys: Any, by_size: bool, known: Ints) -> None:
+    """Enter records into their cells; ``keys`` may be empty.
+
+    A list has the largest amounts above zero, or those of the largest size. Nothing depends on the order in which
+    records come. There is no branch but for records that enter a list, which are few: which amounts are zero, no
+    processor can guess.
+    """
+    keyed, last = len(keys) > 0, known.shape[1] - 1
+    for i in range(len(cells)):
+        cell: Any = np.int64(cells[i])
+        amount = amounts[i]
+        key = np.int64(keys[i]) if keyed else np.int64(0)
+        counts = np.int64(amount != 0)
+        known[cell, RECORDS] += 1
+        known[cell, AMOUNT] += amount
+        known[cell, NONZERO] += counts
+        known[cell, KEYS] += key
+        known[cell, NONZERO_KEYS] += key * counts
+        high = amount if counts else -LARGEST_AMOUNT
+        low = amount if counts else LARGEST_AMOUNT
+        known[cell, MOST] = max(known[cell, MOST], high)
+        known[cell, LEAST] = min(known[cell, LEAST], low)
+        size, least = amount, known[cell, last]
+        if by_size:
+            size, least = abs(size), abs(least)
+        if size >= least and size > 0:
+            _list(known, cell, amount, by_size)
+
+
 @kernel("void(u4[::1], u8[::1], u8[::1])")
 def add_packed(cells: Any, packed: Any, counters: Any) -> None:
     """Add counters of finer cells to those of the cells that they belong to."""

@@ -10,21 +10,32 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.engine.cells import LeafCells, LeafSums, RowFinder, code_space, strides_of
 from discreet.engine.checks import bad_flags, bad_requests
+from discreet.engine.column_counts import (
+    AmountCells,
+    Recoded,
+    amounts_of_cells,
+    contributions_of_amounts,
+    counted,
+    leaves_of_amounts,
+    leaves_of_counters,
+    numbered_codes,
+)
 from discreet.engine.column_cubes import Cube, cube_of, cubes_of, whole
 from discreet.engine.column_files import Columns, open_columns
 from discreet.engine.column_numbers import fewest_decimals
 from discreet.engine.column_universe import Selected, Span, known_columns, universe_of
 from discreet.engine.contributions import ContributorRecords
-from discreet.engine.encode import WEIGHT_DECIMALS, Records, base_positions, needed_columns, recoded
-from discreet.engine.plan import ColumnPlan, Scale
+from discreet.engine.encode import WEIGHT_DECIMALS, Records, needed_columns, recoded
+from discreet.engine.plan import ColumnPlan, Scale, WantedLists
 from discreet.engine.protocol import KeyedAmounts, OpenedRecords
 from discreet.engine.record_keys import MadeKeys
+from discreet.engine.rollup import signed
 from discreet.errors import NeedsError, ParameterError, unknown_codes
 from discreet.files.frames import PLACE
 from discreet.keys import Key
@@ -33,14 +44,15 @@ from discreet.model.condition import Condition
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 from discreet.model.spec import TableSpec
+from discreet.model.table import Contributions, Holders
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_COUNTERS = 2**24
 """Tables with more combinations of base codes are made by the sums of all engines."""
-COUNTED = 2**18
-"""Records that are counted together: their cell numbers stay in the cache, and there are few steps of Python."""
+MOST_SUMS = 2**19
+"""The same for amounts, of which each combination has ten numbers."""
 LARGE_PART = 2**20
 MOST_NUMBERED = 1024
 """Variables by hierarchy and recoding whose numbers are kept."""
@@ -124,20 +136,6 @@ def _kept_keys(columns: Columns, keys: MadeKeys) -> str:
     return kept.name
 
 
-class Recoded(NamedTuple):
-    """A variable in a hierarchy: the position of each of its base codes there, and the codes of its cells.
-
-    Where codes of the records stay apart and in their order, they are counted as they stand (``look_up`` is empty).
-    """
-
-    positions: Ints
-    """Position of each number of the column; -1 where the hierarchy does not have the code as a base code."""
-    distinct: Ints
-    """Position of each code of the cells, in their order."""
-    look_up: Any
-    """The code of the cells that each number becomes."""
-
-
 class ColumnRecords(OpenedRecords):
     """Records of a universe and weight in a folder of columns."""
 
@@ -146,6 +144,8 @@ class ColumnRecords(OpenedRecords):
         self.universe = universe
         self.data = data
         self.weight_name = weight
+        self._amounts: AmountCells | None = None
+        """What the last table found out of amounts, until it asks for contributors."""
         self._plain = self._is_plain(weight, WEIGHT_DECIMALS) if weight is not None else True
 
     def __len__(self) -> int:
@@ -164,7 +164,7 @@ class ColumnRecords(OpenedRecords):
         key = (variable, id(hierarchy), id(recode) if recode else 0)
         if key not in kept:
             # Both are kept with the numbers: others could have their addresses once they are gone.
-            kept[key] = (_numbered(self.columns.base_codes(variable), hierarchy, recode), hierarchy, recode)
+            kept[key] = (numbered_codes(self.columns.base_codes(variable), hierarchy, recode), hierarchy, recode)
             while len(kept) > MOST_NUMBERED:
                 kept.pop(next(iter(kept)), None)
         found: Recoded = kept[key][0]
@@ -335,16 +335,58 @@ class ColumnRecords(OpenedRecords):
 
     def leaf_cells(self, plan: ColumnPlan) -> LeafCells:
         """Sums of the finest cells that have records."""
+        self._amounts = None
         if self._through_memory([*plan.columns, plan.watched]):
             return self.in_memory([plan.spec]).leaf_cells(plan)
         for column in dict.fromkeys([*plan.columns, plan.watched]):
             if column is not None or self.weight_name is not None:
                 self._refuse_large_sums(column)
+        found = None
         if not plan.summed and not self.key_modulus:
             found = self._counted(plan.spec)
-            if found is not None:
-                return found
-        return self._summed_cells(plan)
+        else:
+            self._amounts = self._amounts_of(plan.spec, plan.spec.top) if self._single(plan) else None
+            found = (
+                None if self._amounts is None else leaves_of_amounts(self._amounts, self.data.record_key is not None)
+            )
+        return self._summed_cells(plan) if found is None else found
+
+    def _single(self, plan: ColumnPlan) -> bool:
+        """Whether amounts of single records are all that a table needs: one value, no weights, nobody to be named."""
+        data, spec = self.data, plan.spec
+        others = data.contributor or data.waiver or data.request or self.weight_name or spec.holders or spec.absolute
+        return not others and plan.summed == [spec.value] == [plan.watched] and not signed(spec.hierarchies)
+
+    def contributions(self, plan: ColumnPlan, level: str, wanted: WantedLists) -> tuple[Contributions, Holders | None]:
+        """Contributors of every cell, of which sums know all that is asked where every record is one."""
+        from discreet.engine.column_kernels import LARGEST
+
+        found = self._amounts
+        if found is None or not self._single(plan) or found.known.shape[1] != LARGEST + wanted.kept:
+            return super().contributions(plan, level, wanted)
+        return contributions_of_amounts(found, wanted.above, len(wanted.cells), wanted.top), None
+
+    def amounts_by_size(self, spec: TableSpec, top: int) -> AmountCells | None:
+        """What noise for magnitudes needs of the finest cells; nothing where it takes a look at each record."""
+        if self.weight_name is not None or self._through_memory([spec.value]):
+            return None
+        self._refuse_large_sums(spec.value)
+        return self._amounts_of(spec, top, by_size=True)
+
+    def _amounts_of(self, spec: TableSpec, top: int, *, by_size: bool = False) -> AmountCells | None:
+        """Sums and largest amounts in one pass; nothing where cells are too many, or units not those of the column."""
+        numbered = {variable: self._numbered(variable, hierarchy) for variable, hierarchy in spec.by.items()}
+        space = code_space([len(one.distinct) for one in numbered.values()])
+        value = str(spec.value)
+        if self.key_modulus or space > MOST_SUMS:
+            return None
+        if self._decimals(value) != self.columns.numbers_part(value).decimals:
+            return None
+        keys = self.columns.keys if self.data.record_key is not None else None
+        strides = strides_of([len(h) for h in spec.hierarchies])
+        return amounts_of_cells(
+            self.columns, self.universe, numbered, strides, self.columns.numbers(value), keys, top, by_size=by_size
+        )
 
     def _summed_cells(self, plan: ColumnPlan) -> LeafCells:
         spec, amounts = plan.spec, plan.spec.value is not None
@@ -380,7 +422,7 @@ class ColumnRecords(OpenedRecords):
             counters = counted(
                 self.columns, self.universe, names, numbered, self.columns.keys if keyed else None, shift
             )
-        return _leaves(counters, shift, numbered, strides_of([len(h) for h in spec.hierarchies]), keyed)
+        return leaves_of_counters(counters, shift, numbered, strides_of([len(h) for h in spec.hierarchies]), keyed)
 
     def _cubes(self) -> list[Cube]:
         return cubes_of(self.columns) if whole(self.columns, self.universe) else []
@@ -474,66 +516,6 @@ class ColumnRecords(OpenedRecords):
 
 def _arrays(one: ContributorRecords) -> tuple[Any, ...]:
     return one.leaf, one.contributor, one.own, one.weighted, one.waived, one.requested, one.value
-
-
-def _numbered(codes: Sequence[str], hierarchy: Hierarchy, recode: Mapping[str, str]) -> Recoded:
-    """Positions of the base codes of a column in a hierarchy."""
-    positions = base_positions([recoded(code, recode) for code in codes] if recode else codes, hierarchy)
-    found = positions.astype(np.int64)
-    if len(found) and found[0] >= 0 and np.all(np.diff(found) > 0):
-        return Recoded(found, found, np.zeros(0, np.uint32))
-    distinct = np.unique(found[found >= 0])
-    distinct = distinct if len(distinct) else np.zeros(1, np.int64)
-    look_up = np.searchsorted(distinct, np.maximum(found, distinct[0])).astype(np.uint32)
-    return Recoded(found, distinct, look_up)
-
-
-def counted(
-    columns: Columns, universe: Selected, names: Sequence[str], numbered: Sequence[Recoded], keys: Any, shift: int
-) -> Any:
-    """One counter for each combination of codes: the number of records from bit ``shift`` on, the sum of keys below."""
-    from discreet.engine.column_kernels import add_looked_up, add_numbers, count_keyed, count_records, set_outside
-
-    sizes = [len(one.distinct) for one in numbered]
-    space = code_space(sizes)
-    counters = np.zeros(space + 1, np.uint64)
-    strides = [np.uint32(stride) for stride in strides_of(sizes)]
-    work = [
-        (columns.codes(name), stride, one.look_up * stride)
-        for name, one, stride in zip(names, numbered, strides, strict=True)
-    ]
-    size, one_record = COUNTED, np.uint64(1 << shift)
-    block = np.empty(min(size, max(end - begin for begin, end in universe.spans)), np.uint32)
-    for begin, end in universe.spans:
-        for at in range(begin, end, size):
-            stop = min(at + size, end)
-            cells = block[: stop - at]
-            first = True
-            for column, stride, look_up in work:
-                if len(look_up):
-                    add_looked_up(column[at:stop], look_up, first, cells)
-                else:
-                    add_numbers(column[at:stop], stride, first, cells)
-                first = False
-            if universe.bits is not None:
-                set_outside(universe.bits, at, np.uint32(space), cells)
-            if keys is None:
-                count_records(cells, counters)
-            else:
-                count_keyed(cells, keys[at:stop], one_record, counters)
-    return counters[:space]
-
-
-def _leaves(counters: Any, shift: int, numbered: Sequence[Recoded], strides: Sequence[int], keyed: bool) -> LeafCells:
-    """Finest cells from counters."""
-    from discreet.engine.column_kernels import occupied_counters
-
-    sizes = np.array([len(one.distinct) for one in numbered], np.int64)
-    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    adds = np.concatenate([one.distinct * stride for one, stride in zip(numbered, strides, strict=True)])
-    keys, count, key_sum = occupied_counters(counters, shift, sizes, starts, adds)
-    none = np.zeros(0, np.int64)
-    return LeafCells(keys, count, np.zeros((0, len(keys)), np.int64), key_sum if keyed else none)
 
 
 def _as_table(

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.engine.cells import LeafSums, all_cells, cells_above, row_finder
-from discreet.engine.protocol import OpenedRecords
+from discreet.engine.column_counts import AmountCells
+from discreet.engine.protocol import OpenedRecords, SumsAmounts
 from discreet.errors import NeedsError, ParameterError
 from discreet.jit import kernel
 from discreet.model.arrays import Codes, Ints
@@ -59,25 +60,42 @@ def magnifiers_of(records: OpenedRecords, spec: TableSpec, top: int = 1, *, zero
         raise NeedsError("There are no record keys.", hint="Name their column: Microdata(record_key=).")
     if top < 1:
         raise ParameterError(f"top={top} must be at least 1.")
-    shape = tuple(len(h) for h in spec.hierarchies)
-    sums = LeafSums(shape, 0, records.key_modulus, False)
-    none = np.zeros((0, 0), np.int64)
-    for some in records.keyed(spec):
-        sums.add(some.cells, none, np.zeros(0, np.int64))
-    leaves = sums.finish().keys
+    leaves, finest = _finest(records, spec, top, zeros)
     cells = all_cells(leaves, spec.hierarchies, spec.cells == "all")
     above = cells_above(leaves, cells, spec.hierarchies)
     if above.signed:
         raise NeedsError(
             "Noise for magnitudes needs sums; this hierarchy has differences.", hint="Leave signed codes out."
         )
+    whole = _empty(len(cells), top)
+    merge_cells(above.start, above.cell, records.key_modulus, *finest, *whole)
+    return whole
+
+
+def _finest(records: OpenedRecords, spec: TableSpec, top: int, zeros: bool) -> tuple[Ints, Magnifiers]:
+    """Keys of the finest cells, and their contributors: from an engine that has them, or record by record."""
+    found = records.amounts_by_size(spec, top) if isinstance(records, SumsAmounts) else None
+    if found is not None:
+        return found.keys, _of_amounts(found, zeros)
+    shape = tuple(len(h) for h in spec.hierarchies)
+    sums = LeafSums(shape, 0, records.key_modulus, False)
+    none = np.zeros((0, 0), np.int64)
+    for some in records.keyed(spec):
+        sums.add(some.cells, none, np.zeros(0, np.int64))
+    leaves = sums.finish().keys
     rows = row_finder(leaves, shape)
     finest = _empty(len(leaves), top)
     for some in records.keyed(spec):
         enter_records(rows(some.cells), some.amount, some.record_key, records.key_modulus, zeros, *finest)
-    whole = _empty(len(cells), top)
-    merge_cells(above.start, above.cell, records.key_modulus, *finest, *whole)
-    return whole
+    return leaves, finest
+
+
+def _of_amounts(found: AmountCells, zeros: bool) -> Magnifiers:
+    from discreet.engine.column_kernels import AMOUNT, KEYS, LARGEST, LEAST, MOST, NONZERO, NONZERO_KEYS
+
+    wanted = [NONZERO, KEYS if zeros else NONZERO_KEYS, AMOUNT, MOST, LEAST]
+    count, key_sum, total, most, least = np.ascontiguousarray(found.known[:, wanted].T)
+    return Magnifiers(count, key_sum, total, np.ascontiguousarray(found.known[:, LARGEST:]), most, least)
 
 
 def _empty(cells: int, top: int) -> Magnifiers:

@@ -26,6 +26,7 @@ from discreet.model.table import Contributions, Holders, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.engine.column_counts import AmountCells
     from discreet.engine.draws import Draws
     from discreet.engine.encode import Records
     from discreet.engine.record_keys import KeyFacts, MadeKeys
@@ -120,6 +121,14 @@ class Engine(Protocol):
 
     def records(self, data: Microdata, specs: Sequence[TableSpec], weight: str | None) -> Records:
         """The same records in memory, for methods that change single ones."""
+
+
+@runtime_checkable
+class SumsAmounts(Protocol):
+    """Opened records that know the largest amounts of cells from one pass over columns."""
+
+    def amounts_by_size(self, spec: TableSpec, top: int) -> AmountCells | None:
+        """What is known of the amounts of the finest cells; nothing where each record must be looked at."""
 
 
 @runtime_checkable

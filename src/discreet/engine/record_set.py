@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.engine.draws import draws
 from discreet.engine.identities import doubles, identities_of
+from discreet.engine.parts import gathered
 from discreet.engine.protocol import columns_of
 from discreet.errors import InputError, NeedsError, ParameterError, counted, listed, unknown_column
 from discreet.files.frames import column_names, condition_mask, hint_for_text, nearest_floats, no_records
@@ -58,7 +59,10 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
     ------
     InputError
         Where a role names no column, a record has no household, or an identifier occurs twice.
+    NeedsError
+        Where the records lie in a database or cluster, and nobody took them out (``data.on("memory")``).
     """
+    data = gathered(data)
     names = column_names(data.source, data.delimiter)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

@@ -3,12 +3,16 @@
 Contributors whose records all lie in one finest cell are put on that cell's list; the lists are merged upwards here, as
 those of other engines are. All others are summed in every cell above, in the engine. Lists of cells come back, and no
 sum of a single contributor that is not on one.
+
+Only contributors that may be among a cell's largest are put in order there: those that reach the least of the largest
+amounts of some groups of its contributors, which one pass without any order finds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
+from operator import and_, or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +28,8 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.table import HOLDERS, Contributions, Holders
 
 ZERO_TO_F = "0123456789abcdef"
+GROUPS = (3, 5, 7)
+"""Amounts fall into so many groups by their rest; longer lists are made of all contributors, in order."""
 
 
 class RecordAmounts(NamedTuple):
@@ -111,11 +117,14 @@ def contributions_in(
         _refuse_lost(remote, each.aggregate(n=each.records.sum().cast("int64")), records)
         alone = each.filter(each.first == each.last).mutate(cell=each.first) if merge else None
         several = each.filter(each.first != each.last) if merge else each
-        above = _in_cells_above(remote, amounts, several)
+        above = remote.kept("contributors", _in_cells_above(remote, amounts, several))
     else:
-        _refuse_lost(remote, amounts.records.aggregate(n=amounts.records.count()), records)
-        alone = amounts.records if merge else None
-        above = None if merge else _exploded(remote, amounts, amounts.records)
+        # What is asked twice must be the same both times, and records may change.
+        plain = amounts.records.select("cell", *amounts.names, *amounts.marks, *amounts.sums)
+        each = remote.kept("contributors", plain if merge else _exploded(remote, amounts, amounts.records))
+        counted = amounts.records.aggregate(n=amounts.records.count())
+        _refuse_lost(remote, each.aggregate(n=each.count()) if merge else counted, records)
+        alone, above = (each, None) if merge else (None, each)
     if alone is not None:
         _enter(remote, amounts, alone, is_text, wanted.kept, row_finder(wanted.leaves, shape), lists, finest=True)
     if above is not None:
@@ -150,6 +159,11 @@ def _in_cells_above(remote: RemoteTable, amounts: RecordAmounts, several: Any) -
     chosen = several.select("who", **{f"all_{name}": several[name] for name in amounts.marks})
     found = amounts.records.drop(*amounts.marks).join(chosen, "who")
     found = found.mutate(**{name: found[f"all_{name}"] for name in amounts.marks})
+    places = [f"k{k}" for k in range(len(amounts.hierarchies))]
+    found = found.group_by([*places, "who"]).aggregate(
+        **{name: found[name].sum().cast("int64") for name in amounts.sums},
+        **{name: found[name].max() for name in amounts.marks},
+    )
     found = _exploded(remote, amounts, found)
     return found.group_by(["cell", "who"]).aggregate(
         **{name: found[name].sum().cast("int64") for name in amounts.sums},
@@ -201,14 +215,25 @@ def _enter(
     finest: bool,
 ) -> None:
     """Ask for the lists of cells that some contributors are in, and write them down."""
-    found = remote.fetch("contributors", _lists(amounts, entries, is_text, kept))
+    rows_of = _amounts_of(amounts, entries)
+    orders = _orders(amounts, kept)
+    known_of = remote.kept("contributors", _known(amounts, rows_of, orders))
+    told = [name for name in known_of.columns if not name.startswith("reach")]
+    _write_down(remote.fetch("contributors", known_of.select(*told)), amounts, kept, rows, lists, finest=finest)
+    largest = _largest(amounts, _candidates(rows_of, known_of, orders), is_text, kept)
+    _write_down(remote.fetch("contributors", largest), amounts, kept, rows, lists, finest=finest)
+
+
+def _write_down(
+    found: Any, amounts: RecordAmounts, kept: int, rows: Any, lists: ContributorLists, *, finest: bool
+) -> None:
     if not found.num_rows:
         return
     columns = {name: np.asarray(found[name].fill_null(0).to_numpy(), np.int64) for name in found.column_names}
     at = rows(columns["cell"])
     known, held = (lists.finest, lists.held_finest) if finest else (lists.cells, lists.held)
     _write(known, at, columns, kept, amounts.known.weighted)
-    for i in range(HOLDERS if amounts.known.named else 0):
+    for i in range(HOLDERS if f"value{HOLDERS - 1}" in columns else 0):
         there = found[f"value{i}"].is_valid().to_numpy(zero_copy_only=False)
         held[at[there], i] = columns[f"who{i}"][there]
         held[at[there], HOLDERS + i] = columns[f"value{i}"][there]
@@ -230,16 +255,14 @@ def _write(known: Ints, at: Ints, columns: dict[str, Ints], kept: int, weighted:
     for name, place in places.items():
         if name in columns:
             known[at, place] = columns[name]
-    for i in range(kept):
+    for i in range(kept if "top0" in columns else 0):
         known[at, TOP + i] = columns[f"top{i}"]
         if weighted:
             known[at, TOP + kept + i] = columns[f"weighted{i}"]
 
 
-def _lists(amounts: RecordAmounts, entries: Any, is_text: bool, kept: int) -> Any:
-    """Everything about the contributors of each cell, in one pass."""
-    import ibis
-
+def _amounts_of(amounts: RecordAmounts, entries: Any) -> Any:
+    """What decides who is large in a cell, and what is added up there."""
     known = amounts.known
     adds = entries.value if amounts.values else entries.weighted if known.weighted else entries.amount
     columns = {"cell": entries.cell, "signed": entries.amount, "adds": adds}
@@ -248,17 +271,25 @@ def _lists(amounts: RecordAmounts, entries: Any, is_text: bool, kept: int) -> An
         columns["weighted"] = entries.weighted.abs() if amounts.absolute else entries.weighted
     columns |= {name: entries[name] for name in amounts.marks}
     if known.named:
-        columns["who"] = identity_of(entries.who, is_text)
-    rows = entries.select(**columns)
-    places = {}
-    if known.named:
-        places["held"] = _place([rows.adds.abs().desc(), rows.who.asc()])
-    if not (known.named and amounts.in_order):
-        largest = [rows.amount.desc(), *([rows.weighted.desc()] if known.weighted else [])]
-        places["place"] = _place(largest)
-    rows = rows.mutate(**places)
-    place = rows.place if "place" in places else rows.held
-    total = rows.weighted if known.weighted else rows.amount
+        columns["who"] = entries.who
+    return entries.select(**columns)
+
+
+def _orders(amounts: RecordAmounts, kept: int) -> dict[str, int]:
+    """How many contributors must be found by each order: by what they add to the value, and by what rules look at."""
+    held = {"held": max(HOLDERS, kept if amounts.in_order else 0)} if amounts.known.named else {}
+    return held if held and amounts.in_order else {**held, "place": kept}
+
+
+def _ordered_by(rows: Any, order: str) -> Any:
+    return rows.adds.abs() if order == "held" else rows.amount
+
+
+def _known(amounts: RecordAmounts, rows: Any, orders: dict[str, int]) -> Any:
+    """What is known of the contributors of each cell without any order, and what its largest reach at least."""
+    import ibis
+
+    total = rows.weighted if amounts.known.weighted else rows.amount
     found = {
         "contributors": rows.count(),
         "nonzero": _number_of(rows.adds != 0),
@@ -268,6 +299,51 @@ def _lists(amounts: RecordAmounts, entries: Any, is_text: bool, kept: int) -> An
     }
     for name in amounts.marks:
         found[name] = ibis.ifelse(rows[name] == 1, ibis.greatest(rows.amount, 0), -1).max().cast("int64")
+    for order, length in orders.items():
+        groups = next((groups for groups in GROUPS if groups >= length), 0)
+        amount = _ordered_by(rows, order)
+        for group in range(groups):
+            found[f"reach_{order}{group}"] = amount.max(where=amount % groups == group)
+    return rows.group_by("cell").aggregate(**found)
+
+
+def _candidates(rows: Any, known: Any, orders: dict[str, int]) -> Any:
+    """Contributors that may be among the largest of a cell by one of the orders.
+
+    The largest amounts of different groups belong to different contributors: so many reach the least of them. Where a
+    group is empty, everybody may be among the largest.
+    """
+    reached = {order: [name for name in known.columns if name.startswith(f"reach_{order}")] for order in orders}
+    if not all(reached.values()):
+        return rows
+    least = known.select(of=known.cell, **{order: _least(known, names) for order, names in reached.items()})
+    found = rows.join(least, rows.cell == least.of)
+    large = [(_ordered_by(found, order) >= found[order]).fill_null(True) for order in orders]
+    return found.filter(reduce(or_, large)).select(*rows.columns)
+
+
+def _least(known: Any, names: Sequence[str]) -> Any:
+    """The least of some columns, and nothing where one of them is empty: engines differ in what they say then."""
+    import ibis
+
+    there = reduce(and_, [known[name].notnull() for name in names])
+    return ibis.ifelse(there, ibis.least(*(known[name] for name in names)), ibis.null("int64"))
+
+
+def _largest(amounts: RecordAmounts, rows: Any, is_text: bool, kept: int) -> Any:
+    """The largest contributions of each cell, and who its holders are."""
+    known = amounts.known
+    if known.named:
+        rows = rows.mutate(who=identity_of(rows.who, is_text))
+    places = {}
+    if known.named:
+        places["held"] = _place([rows.adds.abs().desc(), rows.who.asc()])
+    if not (known.named and amounts.in_order):
+        largest = [rows.amount.desc(), *([rows.weighted.desc()] if known.weighted else [])]
+        places["place"] = _place(largest)
+    rows = rows.mutate(**places)
+    place = rows.place if "place" in places else rows.held
+    found = {}
     for i in range(kept):
         here = (place == i) & (rows.amount > 0)
         found[f"top{i}"] = rows.amount.max(where=here)

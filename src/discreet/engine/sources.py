@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -70,10 +70,14 @@ def identities(table: Table, column: str) -> Ints:
     return stable_identities(columns_of(table.source, [column], where=table.spec.where)[column])
 
 
-def number_sums(table: Table, column: str, drawn: Callable[[Ints], Draws]) -> NumberSums | None:
-    """Sums of numbers drawn for identities, where records stay in their engine; ``None`` where they can be had."""
-    engine = engine_of(table.source)
-    return engine.number_sums(table.source, table.spec, column, drawn) if isinstance(engine, SumsNumbers) else None
+def stays_in_engine(table: Table) -> bool:
+    """Whether records stay in an engine, which adds up what is drawn for them."""
+    return isinstance(engine_of(table.source), SumsNumbers)
+
+
+def number_sums(table: Table, column: str, drawn: Callable[[Ints], Draws]) -> NumberSums:
+    """Sums of numbers drawn for identities, where records stay in their engine (see :func:`stays_in_engine`)."""
+    return cast(SumsNumbers, engine_of(table.source)).number_sums(table.source, table.spec, column, drawn)
 
 
 def numbers_of(table: Table, column: str) -> Floats:

@@ -59,8 +59,9 @@ class Microdata:
     ----------
     source
         A data frame (pandas, polars, also lazy, pyarrow, duckdb) or the path of a csv, Parquet, xlsx, SPSS (sav), Stata
-        (dta) or SAS (sas7bdat) file. Records that stay where they are: the address of a table, such as
-        ``"postgres://user:password@host/database/table"``, an ibis table or a Spark frame.
+        (dta) or SAS (sas7bdat) file; for files of records also a folder of Parquet parts. Records that stay where they
+        are: the address of a table, such as ``"postgres://user:password@host/database/table"``, an ibis table or a
+        Spark frame.
     contributor
         Column that says who a record belongs to (firm, holding); records of one contributor add up before
         the rules look at them. Without it every record is a contributor of its own.

@@ -32,6 +32,7 @@ from discreet.model.release import Release
 from discreet.model.spec import TableSpec, default_name
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
+from discreet.parallel import sharing
 from discreet.progress import during
 from discreet.recipe.argus_job import refuse_argus_keys
 from discreet.recipe.job import RecipeJob
@@ -211,6 +212,7 @@ def run_recipe(
     already_published: Sequence[Item] = (),
     formats: Sequence[str] = (),
     replace: bool = False,
+    jobs: int | None = None,
 ) -> Run:
     """Run a recipe file from data to a saved and verified release.
 
@@ -233,6 +235,8 @@ def run_recipe(
         Further formats of the public files, besides those that the recipe names.
     replace
         Let the release take the place of another one, whose evidence goes with it.
+    jobs
+        How many processes share independent pieces of the work, as in :func:`discreet.protect`.
 
     Raises
     ------
@@ -267,15 +271,16 @@ def run_recipe(
     (True, ['V', 'V', 'X', 'X'])
     """
     text, job = _opened(path, allow_outside)
-    return run_job(
-        text,
-        job,
-        pattern,
-        repairing=repairing,
-        already_published=already_published,
-        formats=formats,
-        replace_other=replace,
-    )
+    with sharing(jobs):
+        return run_job(
+            text,
+            job,
+            pattern,
+            repairing=repairing,
+            already_published=already_published,
+            formats=formats,
+            replace_other=replace,
+        )
 
 
 def run_job(

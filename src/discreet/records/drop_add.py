@@ -16,7 +16,7 @@ from discreet.engine.cells import cells_above, row_finder
 from discreet.engine.draws import Draws
 from discreet.engine.encode import Records
 from discreet.engine.protocol import NumberSums
-from discreet.engine.sources import encoded, identities, number_sums, numbers_of, refuse_tied
+from discreet.engine.sources import encoded, identities, number_sums, numbers_of, refuse_tied, stays_in_engine
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, TablePublisher
@@ -145,10 +145,8 @@ class DropAdd(Keyed, TablePublisher):
         refuse_tied(tables, type(self).__name__)
         table = tables.tables[0]
         checkpoint("drop and add", 0, 2)
-        if table.spec.value is None and not table.spec.weight and self.subsample is None and not self.replicates:
-            sums = number_sums(table, self.identifier, partial(permanent_numbers, key=key.secret, version=self.version))
-            if sums is not None:
-                return {"altered": self._of_sums(table, sums, key)}
+        if stays_in_engine(table):
+            return {"altered": self._of_sums(table, key)}
         records = encoded(table)
         codes, leaf = _finest(records, table)
         numbers = permanent_numbers(identities(table, self.identifier), key.secret, version=self.version)
@@ -176,17 +174,25 @@ class DropAdd(Keyed, TablePublisher):
         checkpoint("drop and add", 2, 2)
         return {"altered": columns}
 
-    def _of_sums(self, table: Table, sums: NumberSums, key: Key) -> dict[str, Ints]:
+    def _of_sums(self, table: Table, key: Key) -> dict[str, Ints]:
         """Counts of records that stay where they are."""
-        shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
-        refuse_many_codes(shape)
+        self._refuse_single_records(table)
+        numbers = partial(permanent_numbers, key=key.secret, version=self.version)
+        if self.subsample is None:
+            sums = number_sums(table, self.identifier, numbers)
+            moved_in = self._moved_in_cells(table, sums, key)
+        else:
+
+            def left_out(identity: Ints) -> Draws:
+                kept = dropped(numbers(identity), int(self.subsample or 0), key.secret, version=self.version)
+                chosen: Draws = (kept == 0).astype(np.uint64)
+                return chosen
+
+            sums = number_sums(table, self.identifier, left_out)
+            moved_in = -sums.total.astype(np.int64)
         rows = row_finder(table.keys, table.shape)(sums.cells).astype(np.int64)
-        places = tuple(_base_codes(table)[rows].T)
-        counts, total = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
-        counts[places], total[places] = sums.records, sums.total
-        answer = dropped_and_added_in(counts, total, key.secret, self.rule, version=self.version)
         count, moved = np.zeros(len(table), np.int64), np.zeros(len(table), np.int64)
-        count[rows], moved[rows] = sums.records, answer.moved[places]
+        count[rows], moved[rows] = sums.records, moved_in
         checkpoint("drop and add", 2, 2)
         records = _added_up(table, count)
         if table.records is not None and not np.array_equal(records, table.records):
@@ -195,6 +201,33 @@ class DropAdd(Keyed, TablePublisher):
         return {
             "value": _added_up(table, count + moved), "moved": moved, "records": records, "equal_weights": nothing
         }  # fmt: skip
+
+    def _moved_in_cells(self, table: Table, sums: NumberSums, key: Key) -> Ints:
+        """How many records of each finest cell are dropped or doubled, of the sums of their permanent numbers."""
+        shape = tuple(len(h.base_codes) for h in table.spec.hierarchies)
+        refuse_many_codes(shape)
+        rows = row_finder(table.keys, table.shape)(sums.cells).astype(np.int64)
+        places = tuple(_base_codes(table)[rows].T)
+        counts, total = np.zeros(shape, np.int64), np.zeros(shape, np.uint64)
+        counts[places], total[places] = sums.records, sums.total
+        answer = dropped_and_added_in(counts, total, key.secret, self.rule, version=self.version)
+        moved: Ints = answer.moved[places]
+        return moved
+
+    def _refuse_single_records(self, table: Table) -> None:
+        """Refuse what adjusts weights: it adds up floating-point numbers, whose sum depends on their order."""
+        asked = {
+            "sums": table.spec.value is not None,
+            "weighted tables": bool(table.spec.weight),
+            "replicate weights": bool(self.replicates),
+        }
+        named = [name for name, there in asked.items() if there]
+        if named:
+            raise NeedsError(
+                f"DropAdd of {' and '.join(named)} adjusts weights of single records, and engine='remote' leaves "
+                "records where they are: only counts of records are dropped and added there.",
+                hint="Where they may leave, take the needed columns into memory: data.on('memory').",
+            )
 
     def _perturbed(
         self, table: Table, records: Records, codes: Ints, leaf: Ints, numbers: Draws, key: Key, plain: bool

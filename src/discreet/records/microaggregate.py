@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -16,6 +17,7 @@ from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.microaggregation import microaggregated_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
+from discreet.parallel import shared
 from discreet.parameters import AtLeastOne, Natural, Number
 from discreet.records.exact_columns import FLOAT_LIMIT, ExactColumn
 from discreet.records.microaggregation.grouping import (
@@ -218,12 +220,20 @@ class Microaggregate(RecordMethod):
         material = self._material(records, names, exact)
         apart = self.algorithm in EACH
         groups = FoundGroups(len(records), len(names) if apart else 1)
-        for given, there in parts:
-            rows = given if self.algorithm == "simple" else _ordered(given, material, records.identity)
-            for place in range(groups.columns):
-                chosen = [place] if apart else there
-                if place in there or not apart:
-                    groups.add(place, rows, self._grouped(material.of(rows, chosen)))
+        blocks_of = [
+            (place, given if self.algorithm == "simple" else _ordered(given, material, records.identity), there)
+            for given, there in parts
+            for place in range(groups.columns)
+            if place in there or not apart
+        ]
+
+        def block(one: tuple[int, Ints, list[int]]) -> GroupMaterial:
+            place, rows, there = one
+            return material.of(rows, [place] if apart else there)
+
+        with closing(shared(self._grouped, block, blocks_of, "blocks", threads=False)) as results:
+            for (place, rows, _), found in zip(blocks_of, results, strict=True):
+                groups.add(place, rows, found)
         return self._outcome(records, names, exact, groups, material.points, [*notes, *groups.notes])
 
     def _material(self, records: RecordSet, names: Sequence[str], exact: Sequence[ExactColumn]) -> GroupMaterial:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,11 @@ from discreet.errors import InputError, ProtectionError, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.arrays import Bools, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.rank_swap import rank_swapped_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
+from discreet.parallel import shared
 from discreet.parameters import Number
 from discreet.progress import steps as in_steps
 from discreet.records.ordered_values import order_of, ordered_numbers, rows_by_identity, taken, unchanged
@@ -26,6 +28,24 @@ from discreet.records.value_columns import empty_rows, refuse_repeated, value_co
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class _Stratum(NamedTuple):
+    """Values of a stratum in the order of who the records are, the draw of each, and how far ranks may go."""
+
+    values: NDArray[Any]
+    chance: Floats
+    reach: int
+
+
+def _exchanged(stratum: _Stratum) -> Ints:
+    """For every record of a stratum the place of the one whose value it takes."""
+    from discreet.records.rank_swapping_kernels import paired_ranks
+
+    order = order_of(stratum.values)
+    partner = np.empty(len(order), np.int64)
+    partner[order] = order[paired_ranks(stratum.chance[order], stratum.reach)]
+    return partner
 
 
 @dataclass(frozen=True)
@@ -130,16 +150,17 @@ class RankSwap(Keyed, RecordMethod):
         self, records: RecordSet, key: Key, name: str, values: NDArray[Any], gaps: Bools, kinds: Sequence[Ints]
     ) -> Ints:
         """The row whose value each row takes; among equal values, who a row is decides on its rank."""
-        from discreet.records.rank_swapping_kernels import paired_ranks
-
         assert records.identity is not None
         partner = np.arange(len(records))
         purpose = self.purpose(f"rank swap/{name}", float(self.share), self.joint, list(records.strata))
         chance = fractions(draws(key.secret, purpose, self.version, records.identity))
-        for rows in kinds:
-            there = rows[~gaps[rows]] if gaps.any() else rows
-            reach = self._reach(len(there))
-            if reach:
-                order = there[order_of(values[there])]
-                partner[order] = order[paired_ranks(chance[order], reach)]
+        filled = [rows[~gaps[rows]] for rows in kinds] if gaps.any() else kinds
+        moving = [there for there in filled if self._reach(len(there))]
+
+        def stratum(there: Ints) -> _Stratum:
+            return _Stratum(values[there], chance[there], self._reach(len(there)))
+
+        with closing(shared(_exchanged, stratum, moving, "strata", threads=False)) as results:
+            for there, found in zip(moving, results, strict=True):
+                partner[there] = there[found]
         return partner

@@ -138,6 +138,22 @@ class KAnonymity(RecordRule):
                 hint="Give fewer keys or a smaller size." if self.keys else "Give fewer.",
             )
 
+    def counted_in_cells(self, cells: RecordSet, times: Floats) -> RecordFinding:
+        """What :meth:`evaluate` says of records, from their combinations of keys and how often each occurs.
+        Weights and households are those of single records: a rule that counts them is refused before.
+        """
+        assert self.weight is None
+        assert self.household is None
+        rule = self.resolved(cells)
+        rule._refuse_too_many()
+        codes = key_codes(cells, rule.named, rule.missing)
+        unsafe, fewest = np.zeros(len(cells), np.bool_), float(times.sum())
+        for table in steps("combinations of keys", list(rule.tables())):
+            like = records_like(codes.of(table.keys), rule.missing, times)
+            unsafe |= like < float(table.k or rule.k)
+            fewest = min(fewest, float(like.min(initial=fewest)))
+        return RecordFinding(unsafe, rule._words(int(times[unsafe].sum()), fewest))
+
     def evaluate(self, records: RecordSet) -> RecordFinding:
         """Records in a combination that occurs fewer than ``k`` times."""
         rule = self.resolved(records)

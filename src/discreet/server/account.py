@@ -42,6 +42,11 @@ class Account(Protocol):
             When a margin would be told too precisely; nothing is charged then.
         """
 
+    def check(
+        self, dataset: str, edition: str, readings: Sequence[MarginReading], room: Mapping[Margin, float]
+    ) -> None:
+        """Refuse what :meth:`charge` would refuse now, and enter nothing."""
+
 
 def refuse_told(margin: Margin) -> QuestionRefusal:
     """The refusal of a table that would tell too much together with all that was answered before."""
@@ -100,12 +105,27 @@ class MemoryAccount:
         """Enter the readings that are not there yet, or refuse."""
         with self._lock:
             mine = self.readings.setdefault((dataset, edition), {})
-            new = [reading for reading in readings if reading[:2] not in mine]
-            margins = {reading.margin for reading in new}
-            told: dict[Margin, float] = {}
-            for (margin, _), precision in mine.items():
-                if margin in margins:
-                    told[margin] = told.get(margin, 0.0) + precision
-            check_room(told, new, room)
+            new = _new_in(mine, readings, room)
             mine.update({reading[:2]: reading.precision for reading in new})
             self.tables.add((dataset, edition, table))
+
+    def check(
+        self, dataset: str, edition: str, readings: Sequence[MarginReading], room: Mapping[Margin, float]
+    ) -> None:
+        """Refuse what would be refused, and enter nothing."""
+        with self._lock:
+            _new_in(self.readings.get((dataset, edition), {}), readings, room)
+
+
+def _new_in(
+    mine: Mapping[tuple[Margin, str], float], readings: Sequence[MarginReading], room: Mapping[Margin, float]
+) -> list[MarginReading]:
+    """Readings that are not there yet, where there is room for them."""
+    new = [reading for reading in readings if reading[:2] not in mine]
+    margins = {reading.margin for reading in new}
+    told: dict[Margin, float] = {}
+    for (margin, _), precision in mine.items():
+        if margin in margins:
+            told[margin] = told.get(margin, 0.0) + precision
+    check_room(told, new, room)
+    return new

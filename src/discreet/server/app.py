@@ -15,7 +15,9 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from discreet.server.again import AskedAgain, WhoNow
 from discreet.server.bodies import limited_body
 from discreet.server.denied import Denied
 from discreet.server.description import dataset_page, dataset_row, variable_page
@@ -34,7 +36,7 @@ from discreet.server.question import (
 )
 from discreet.server.roles import allowed
 from discreet.server.sdmx_rest import SdmxAddresses
-from discreet.server.service import Service
+from discreet.server.service import Reply, Service
 from discreet.trust.peer import peer
 
 LOG = logging.getLogger("discreet.server")
@@ -50,10 +52,13 @@ HEADERS = {
 """Stand in every answer: it is nobody else's, and nothing in it runs."""
 
 RAW_HEADERS = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+RAW_NAMES = frozenset(name for name, _ in RAW_HEADERS)
 
 WhoAsks = Callable[[Request], Awaitable[Identity]]
 Signatures = Callable[[Request, Identity, str], Awaitable[Identity]]
 LogProofs = Any
+Line = Callable[[str, str, int, float], None]
+"""Takes the number of a request, what it was, its status and its milliseconds."""
 
 
 class MoreAddresses(Protocol):
@@ -86,6 +91,10 @@ class TableApp:
         Further addresses: pages, those of sign-in and of private retrieval.
     beside
         What answers further addresses under the rules of all requests: plots, extracts.
+    who_now
+        Who sent a request, where that is known at once: what they ask again is answered past all routes then.
+    line
+        Where a line goes for each request; to ``logging`` where nothing is said.
     """
 
     def __init__(
@@ -100,6 +109,8 @@ class TableApp:
         operators_only: bool = False,
         more: Sequence[BaseRoute] = (),
         beside: Sequence[MoreAddresses] = (),
+        who_now: WhoNow | None = None,
+        line: Line | None = None,
     ) -> None:
         self.service = service
         self.who_asks = who_asks
@@ -110,6 +121,8 @@ class TableApp:
         self.operators_only = operators_only
         self.more = list(more)
         self.beside = list(beside)
+        self.again = None if who_now is None else AskedAgain(service, who_now)
+        self.line = line or _line
 
     def routes(self) -> list[BaseRoute]:
         """Addresses and what answers them."""
@@ -133,7 +146,7 @@ class TableApp:
             found.append(Route("/v1/log/inclusion", self._guarded(self.log_inclusion), methods=["GET"]))
         return [*found, *self.more]
 
-    def application(self) -> Starlette:
+    def application(self) -> ASGIApp:
         """The application as ASGI servers take it."""
 
         @asynccontextmanager
@@ -143,7 +156,44 @@ class TableApp:
             await self.service.workplace.close()
 
         handlers: Mapping[Any, Any] = {404: self._no_such_address, 405: self._no_such_method}
-        return Starlette(routes=self.routes(), lifespan=lifespan, exception_handlers=handlers)
+        whole = Starlette(routes=self.routes(), lifespan=lifespan, exception_handlers=handlers)
+        return whole if self.again is None else self._before(whole, self.again)
+
+    def _before(self, whole: Starlette, again: AskedAgain) -> ASGIApp:
+        """Questions that are asked again do not go through routes."""
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http":
+                began = time.perf_counter()
+                found = again.find(scope)
+                if found is not None:
+                    await self._answered_again(*found, began, scope, receive, send)
+                    return
+            await whole(scope, receive, send)
+
+        return application
+
+    async def _answered_again(
+        self,
+        who: Identity,
+        reply: Reply,
+        headers: list[tuple[bytes, bytes]],
+        began: float,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        number = os.urandom(8).hex()
+        try:
+            await self.service.log_again(who, reply, number)
+        except Exception as error:
+            response = self._finished(self._refused(error, number), "table", number, began)
+            await response(scope, receive, send)
+            return
+        self._count("table", 200, number, began)
+        named = [*headers, (b"x-request-id", number.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": named})
+        await send({"type": "http.response.body", "body": reply.content})
 
     # ---- what goes for all requests -------------------------------------------------------------------------
 
@@ -160,12 +210,21 @@ class TableApp:
                 raise
             except Exception as error:
                 response = self._refused(error, number)
-            own = [pair for pair in response.raw_headers if pair[0].decode("latin-1") not in HEADERS]
-            response.raw_headers = [*own, *RAW_HEADERS, (b"x-request-id", number.encode())]
-            self._count(handler.__name__, response, number, began)
-            return response
+            return self._finished(response, handler.__name__, number, began)
 
         return answer
+
+    def _finished(self, response: Response, what: str, number: str, began: float) -> Response:
+        """A response with the headers of all, counted."""
+        own = [pair for pair in response.raw_headers if pair[0] not in RAW_NAMES]
+        response.raw_headers = [*own, *RAW_HEADERS, (b"x-request-id", number.encode())]
+        self._count(what, response.status_code, number, began)
+        return response
+
+    def _count(self, what: str, status: int, number: str, began: float) -> None:
+        seconds = time.perf_counter() - began
+        self.metrics.count(what, status, seconds)
+        self.line(number, what, status, round(1000 * seconds, 1))
 
     def _refused(self, error: Exception, number: str) -> Response:
         problem = problem_of(error)
@@ -173,14 +232,6 @@ class TableApp:
             # The text may be about records: the operator gets the kind and the place, nobody its words.
             LOG.error("request %s failed: %s", number, type(error).__name__, extra={"place": _place(error)})
         return problem_response(problem, number)
-
-    def _count(self, what: str, response: Response, number: str, began: float) -> None:
-        seconds = time.perf_counter() - began
-        self.metrics.count(what, response.status_code, seconds)
-        LOG.info(
-            "request",
-            extra={"request": number, "what": what, "status": response.status_code, "ms": round(1000 * seconds, 1)},
-        )
 
     async def _no_such_address(self, _request: Request, _error: Exception) -> Response:
         return problem_response(Problem(404, "no-such-address", "There is nothing here.", "See /openapi.json."), "")
@@ -248,12 +299,11 @@ class TableApp:
             await self.service.log_denied(error, number, None if shown is None else shown.serial)
             raise
         reply = await self.service.ask(who, (dataset.name, dataset.edition), body, format, number)
-        headers = {
-            "x-content-digest": reply.digest,
-            "x-dataset": f"{dataset.name}/{dataset.edition}",
-            "content-disposition": f'inline; filename="{reply.file_name}"',
-        }
-        return Response(reply.content, media_type=reply.media_type, headers=headers)
+        if self.again is not None:
+            place = (request.path_params["name"], request.path_params["edition"])
+            headers = [*_table_response(reply).raw_headers, *RAW_HEADERS]
+            self.again.remember(request.scope, who, place, reply, headers)
+        return _table_response(reply)
 
     async def estimate(self, request: Request, _number: str) -> Response:
         """How large a table would be, and whether it is refused at the gate; nothing is computed."""
@@ -292,6 +342,20 @@ class TableApp:
     async def log_inclusion(self, request: Request, _number: str) -> Response:
         """That an entry is in the log."""
         return Response((await self.proofs.inclusion(_whole(request, "seq"))).to_json(), media_type="application/json")
+
+
+def _table_response(reply: Reply) -> Response:
+    """A table as it is sent."""
+    headers = {
+        "x-content-digest": reply.digest,
+        "x-dataset": f"{reply.question.dataset}/{reply.question.edition}",
+        "content-disposition": f'inline; filename="{reply.file_name}"',
+    }
+    return Response(reply.content, media_type=reply.media_type, headers=headers)
+
+
+def _line(number: str, what: str, status: int, milliseconds: float) -> None:
+    LOG.info("request", extra={"request": number, "what": what, "status": status, "ms": milliseconds})
 
 
 def _whole(request: Request, name: str) -> int:

@@ -11,10 +11,14 @@ from typing import Literal
 import msgspec
 
 from discreet.errors import InputError, ParameterError
+from discreet.keys import Key
 from discreet.recipe.mistakes import explained
 
 LARGEST = 2**20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+SOCKET = "log.sock"
+"""Where the logger listens, in the folder of what runs."""
 
 
 class ListenPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -251,3 +255,8 @@ def refuse_readable(path: Path) -> None:
         raise ParameterError(f"The file {path.name!r} cannot be read.", hint="Check its name and owner.") from None
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise ParameterError(f"Others may read the secret {path.name!r}.", hint=f"Run: chmod 600 {path.name}")
+
+
+def answering_key(config: ServerConfig) -> Key | None:
+    """The secret of methods that draw while they answer, where the settings name one."""
+    return next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)

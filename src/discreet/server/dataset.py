@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ import msgspec
 
 from discreet.engine.column_files import Columns, open_columns
 from discreet.engine.record_keys import MadeKeys
-from discreet.errors import InputError, NeedsError, OutputError, ParameterError
+from discreet.errors import NeedsError, OutputError, ParameterError
 from discreet.keys import Key
 from discreet.methods.base import TablePublisher
 from discreet.model.condition import Condition
@@ -27,17 +26,23 @@ from discreet.model.public import PublicTable
 from discreet.model.spec import TableSpec
 from discreet.recipe.schema import OutputPart, Recipe
 from discreet.server.catalogue import EVERYBODY, Catalogue, PolicyPart, catalogue_of, read_catalogue
+from discreet.server.dataset_folder import (
+    COLUMNS,
+    FILES,
+    FORMAT,
+    MANIFEST,
+    SIGNATURE,
+    DatasetManifest,
+    checked_manifest,
+    digest_of_file,
+)
 from discreet.server.levels import VariableLevel, levels_of
 from discreet.server.quality import ErrorCurve, error_curve
 from discreet.server.question import Question
 from discreet.server.refinement import largest_precision, noise_variance
 from discreet.server.universes import count_atoms, refused_areas
-from discreet.trust import PublicKey, SigningKey, read_signature
+from discreet.trust import SigningKey
 from discreet.verbs.protect import protect
-
-FORMAT = "discreet data set 1"
-FILES = ("catalogue.json", "facts.json")
-MANIFEST, SIGNATURE, COLUMNS = "dataset.json", "dataset.sig", "columns"
 
 
 class Facts(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -48,17 +53,6 @@ class Facts(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     variance: float
     errors: ErrorCurve | None = None
     """Of weighted counts, where the catalogue says what they can be worked out of."""
-
-
-class DatasetManifest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What a folder of a data set holds: digests of its files, and which key its record keys were made with."""
-
-    format: str
-    name: str
-    edition: str
-    key: str
-    key_version: int
-    files: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +273,7 @@ def _write_manifest(
         edition=catalogue.edition,
         key=key.fingerprint if keys is not None else _brought_keys(open_columns(part / COLUMNS)),
         key_version=1 if keys is None else keys.version,
-        files={name: _digest(part / name) for name in (*FILES, f"{COLUMNS}/manifest.json")},
+        files={name: digest_of_file(part / name) for name in (*FILES, f"{COLUMNS}/manifest.json")},
     )
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
     _write(part / MANIFEST, text)
@@ -366,26 +360,7 @@ def open_dataset(folder: str | Path, *, signed_by: str | Path | None = None, che
         When a file is missing, changed or not signed by that key.
     """
     path = Path(folder)
-    try:
-        text = (path / MANIFEST).read_bytes()
-        manifest = msgspec.json.decode(text, type=DatasetManifest)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        raise InputError(
-            f"{path.name!r} is not the folder of a data set.", hint="Make one: discreet dataset build"
-        ) from None
-    if manifest.format != FORMAT:
-        raise InputError(f"{path.name!r} was made by another version of discreet.", hint="Build the data set again.")
-    if signed_by is not None:
-        signature = path / SIGNATURE
-        if not signature.is_file() or not PublicKey.from_file(signed_by).signed(text, read_signature(signature)):
-            raise InputError(
-                f"The data set {path.name!r} is not signed by that key.",
-                hint="Build it with --sign, or give the public key of the office.",
-            )
-    wanted = {*FILES, f"{COLUMNS}/manifest.json"}
-    for name in sorted(wanted):
-        if manifest.files.get(name) != _digest(path / name):
-            raise InputError(f"{name} of the data set {path.name!r} has been changed.", hint="Build it again.")
+    manifest = checked_manifest(path, signed_by=signed_by)
     catalogue = catalogue_of(json.loads((path / "catalogue.json").read_bytes()))
     facts = msgspec.json.decode((path / "facts.json").read_bytes(), type=Facts)
     columns = open_columns(path / COLUMNS, check)  # type: ignore[arg-type]
@@ -402,14 +377,6 @@ def _roles(manifest: Any) -> dict[str, Any]:
     if manifest.contributor is not None:
         found["contributor"] = manifest.contributor.name
     return found
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return ""
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ request: one that is revoked is refused on a connection that is open already.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Protocol
@@ -107,7 +107,7 @@ def from_certificate(store: Store, peer: ShownCertificate, address: str = "") ->
         When it is unknown, suspended, revoked, expired, not for this, or its holder is not active.
     """
     row, person = _holder(store, peer, "client")
-    return replace(known(person, STRONG, address, row.fingerprint, None), serial=row.serial)
+    return known(person, STRONG, address, row.fingerprint, None, row.serial)
 
 
 def signed_by(store: Store, signer: ShownCertificate, who: Identity) -> None:
@@ -155,9 +155,11 @@ def from_session(store: Store, token: str, peer: ShownCertificate | None, addres
     return known(row.person, row.auth_level, address, row.fingerprint, token)
 
 
-def known(person: Person, level: int, address: str, fingerprint: str | None, token: str | None) -> Identity:
+def known(
+    person: Person, level: int, address: str, fingerprint: str | None, token: str | None, serial: str | None = None
+) -> Identity:
     """Somebody who is in the store; without roles they may what everybody may."""
-    return Identity(person.id, person.name, person.roles or NOBODY, level, address, fingerprint, token)
+    return Identity(person.id, person.name, person.roles or NOBODY, level, address, fingerprint, token, serial)
 
 
 def session_token(cookies: str) -> str | None:

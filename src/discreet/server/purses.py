@@ -73,3 +73,24 @@ class Purses:
                 return most // SHARE
         self.budgets.reserve(holder, cells, most)
         return cells
+
+
+@dataclass
+class PaidAhead:
+    """Questions whose cells were taken from the budget when somebody only looked: who asks then pays no second time."""
+
+    most: int = 100_000
+    _paid: OrderedDict[tuple[str, str], None] = field(default_factory=OrderedDict, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def put(self, holder: str, question: str) -> None:
+        """Keep that somebody paid for a question; of too many the oldest is forgotten, and paid again."""
+        with self._lock:
+            self._paid[holder, question] = None
+            while len(self._paid) > self.most:
+                self._paid.popitem(last=False)
+
+    def take(self, holder: str, question: str) -> bool:
+        """Whether somebody paid for a question; it is forgotten then."""
+        with self._lock:
+            return self._paid.pop((holder, question), self) is None

@@ -27,6 +27,7 @@ from discreet.server.gate import admitted, estimated_cells
 from discreet.server.identity import Identity
 from discreet.server.means import errors_of, means_of, percentages_of
 from discreet.server.problems import problem_of
+from discreet.server.purses import PaidAhead
 from discreet.server.question import Question, QuestionBody, QuestionRefusal, Selection
 from discreet.server.roles import allowed
 from discreet.server.selecting import value_at
@@ -56,13 +57,15 @@ class Reserves(Protocol):
 
 
 class Reply(NamedTuple):
-    """What is sent: bytes of a format, and the digest under which the log has them."""
+    """What is sent: bytes of a format, the digest under which the log has them, and what it answers."""
 
     content: bytes
     media_type: str
     file_name: str
     digest: str
     kept: bool
+    question: Question
+    kept_as: tuple[str, ...]
 
 
 @dataclass
@@ -172,6 +175,7 @@ class Service:
     withdrawn: Mapping[tuple[str, str], str] = field(default_factory=dict)
     workplace: Workplace = field(default_factory=Workplace)
     answers: Answers = field(default_factory=Answers)
+    paid: PaidAhead = field(default_factory=PaidAhead)
     later: Sequence[Callable[[], object]] = ()
     """What is done once nobody waits after the start; answers do not depend on it."""
     _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
@@ -232,18 +236,46 @@ class Service:
         except Exception as error:
             await self._log_refusal(who, place, question, error, request)
             raise
+        await self._log_answer(who, dataset, reply, request)
+        return reply
+
+    def kept(self, who: Identity, place: tuple[str, str], question: Question, kept_as: tuple[str, ...]) -> Reply | None:
+        """What :meth:`ask` would give again, without any work; ``None`` where it would do anything else.
+
+        Parameters
+        ----------
+        who
+            Who asks.
+        place
+            Name and edition of the data set, as they are asked for now.
+        question, kept_as
+            What :meth:`ask` said of the same request before.
+        """
+        found = self._encoded.get(kept_as)
+        if found is None or kept_as[0] != who.holder or not allowed(who, "table.ask"):
+            return None
+        dataset = self.dataset(*place)
+        if (dataset.name, dataset.edition) != (question.dataset, question.edition):
+            return None  # the newest edition is another one now
+        self._encoded.move_to_end(kept_as)
+        return found
+
+    async def log_again(self, who: Identity, reply: Reply, request: str) -> None:
+        """Log an answer that :meth:`kept` gave; it may leave when this returns."""
+        await self._log_answer(who, self.datasets[reply.question.dataset, reply.question.edition], reply, request)
+
+    async def _log_answer(self, who: Identity, dataset: Dataset, reply: Reply, request: str) -> None:
         entry = AnswerGiven(
             **log_fields(who, request),
             action="table.ask",
-            dataset=question.dataset,
-            edition=question.edition,
-            question=question.digest,
+            dataset=reply.question.dataset,
+            edition=reply.question.edition,
+            question=reply.question.digest,
             answer=reply.digest,
             method=dataset.method.kind,
             signed=who.signed,
         )
         await self.log.append(entry)
-        return reply
 
     def _through_the_gate(self, who: Identity, dataset: Dataset, body: QuestionBody) -> tuple[Question, Selection]:
         """What the gate makes of a question: always the same, and so kept like answers, per project."""
@@ -269,7 +301,7 @@ class Service:
         found = self._encoded.get(kept_as)
         if found is not None:
             self._encoded.move_to_end(kept_as)
-            return found._replace(kept=True)
+            return found
         size = estimated_cells(dataset, question)
 
         def work() -> Reply:
@@ -278,10 +310,11 @@ class Service:
             heading = Heading(catalogue.agency, source=catalogue.title, units=self._units(dataset, question))
             content = encoding.encode(table, heading)
             name = f"{dataset.name}-{question.digest[:12]}{encoding.suffix}"
-            return Reply(content, encoding.media_type, name, hashlib.sha256(content).hexdigest(), False)
+            digest = hashlib.sha256(content).hexdigest()
+            return Reply(content, encoding.media_type, name, digest, False, question, kept_as)
 
         reply = await self.workplace.run(size, work)
-        self._keep(kept_as, reply)
+        self._keep(kept_as, reply._replace(kept=True))
         return reply
 
     def _table(
@@ -303,7 +336,8 @@ class Service:
         """The protected table, from those that this project had or made anew."""
         found = self.answers.get(who.holder, question)
         if found is None:
-            self.budgets.reserve(who.holder, size, dataset.policy.budget_cells)
+            if not self.paid.take(who.holder, question.digest):
+                self.budgets.reserve(who.holder, size, dataset.policy.budget_cells)
             whole = dataset.without_area(question).digest
             charged = self.answers.charged(who.holder, whole)
             found = answered(dataset, question, self.account, self.key, charged=charged)

@@ -10,25 +10,29 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import OutputError
-from discreet.server.config import ServerConfig, read_config, refuse_untrusted
-from discreet.server.dataset import Dataset
-from discreet.server.extracts.file import ExtractFile
+from discreet.server.config import SOCKET, ServerConfig, answering_key, read_config, refuse_untrusted
+from discreet.server.dataset_folder import DatasetManifest, checked_manifest
 from discreet.server.store.failures import StoreConflict
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
-from discreet.server.worker import SOCKET, answering_key, opened_datasets, opened_files
 from discreet.trust.log.process import LoggerProcess, start_logger
+
+if TYPE_CHECKING:
+    from discreet.server.extracts.file import ExtractFile
 
 START_WITHIN = 300.0
 """Seconds that a worker may take to open its data sets and compile."""
 STOP_WITHIN = 30.0
+LOGGER_AGAIN_WITHIN = 30.0
+"""Seconds that a logger may take that is started again; nothing else is looked after meanwhile."""
 LOOK_EVERY = 0.2
 AGAIN_AFTER = 0.2
 """Seconds before a process that ended is started again."""
@@ -78,6 +82,9 @@ class Supervisor:
     def start(self) -> None:
         """Start everything, and return when questions are answered.
 
+        Workers load what they need while the settings, folders and the store are looked after. They answer nothing,
+        and open no store, before they are told to go; where anything is wrong they are ended before that.
+
         Raises
         ------
         DiscreetError
@@ -90,18 +97,21 @@ class Supervisor:
         refuse_shared(run, config.listen.user)
         for left in run.glob("metrics.*"):
             left.unlink()
-        register(config, opened_datasets(config))
+        manifests = checked_manifests(config)
         try:
-            self._logger = self._started_logger()
             self._listening = listening(config.listen.host, config.listen.port)
             self._workers = [self._started_worker() for _ in range(config.listen.workers)]
+            register(config, manifests)
+            self._logger = self._started_logger(START_WITHIN)  # it loads beside the workers
+            for worker in self._workers:
+                _let_go(worker)
             for worker in self._workers:
                 _await_ready(worker)
         except BaseException:
             self.stop()
             raise
 
-    def _started_logger(self) -> LoggerProcess:
+    def _started_logger(self, within: float = LOGGER_AGAIN_WITHIN) -> LoggerProcess:
         config = self.config
         return start_logger(
             config.path(config.log.folder),
@@ -109,6 +119,7 @@ class Supervisor:
             config.path(config.run) / SOCKET,
             create=True,
             group=_group_of(config.listen.user),
+            timeout=within,
         )
 
     def _started_worker(self) -> subprocess.Popen[bytes]:
@@ -145,6 +156,7 @@ class Supervisor:
                 _close(worker)
                 time.sleep(AGAIN_AFTER)
                 self._workers[place] = self._started_worker()  # the others answer, and a logger may have to start
+                _let_go(self._workers[place])
 
     def reload(self) -> None:
         """Let workers read the lists of revoked certificates now."""
@@ -197,7 +209,23 @@ class Supervisor:
             self._listening = None
 
 
-def register(config: ServerConfig, datasets: dict[tuple[str, str], Dataset]) -> None:
+def checked_manifests(config: ServerConfig) -> list[DatasetManifest]:
+    """Manifests of all data sets of the settings, each with its signature and its files looked at.
+
+    Raises
+    ------
+    InputError
+        When a data set is not as it was built.
+    """
+    return [
+        checked_manifest(
+            config.path(part.folder), signed_by=None if part.signed_by is None else config.path(part.signed_by)
+        )
+        for part in config.datasets
+    ]
+
+
+def register(config: ServerConfig, manifests: Iterable[DatasetManifest]) -> None:
     """Bring the store to its newest schema where it is new, and tell it the editions.
 
     Raises
@@ -212,15 +240,18 @@ def register(config: ServerConfig, datasets: dict[tuple[str, str], Dataset]) -> 
             shutil.chown(place, config.listen.user, _group_of(config.listen.user))
     drawn = answering_key(config)
     with Store.open(place) as store:
-        for dataset in datasets.values():
+        for manifest in manifests:
             store.editions.register(
-                dataset.name,
-                dataset.edition,
-                key_fingerprint=dataset.manifest.key or ("none" if drawn is None else drawn.fingerprint),
-                key_version=dataset.manifest.key_version,
+                manifest.name,
+                manifest.edition,
+                key_fingerprint=manifest.key or ("none" if drawn is None else drawn.fingerprint),
+                key_version=manifest.key_version,
             )
-        for file in opened_files(config).values():
-            register_file(store, file)
+        if config.extracts is not None:
+            from discreet.server.worker import opened_files  # what opens them takes its time to load
+
+            for file in opened_files(config).values():
+                register_file(store, file)
 
 
 def register_file(store: Store, file: ExtractFile) -> None:
@@ -310,6 +341,14 @@ def _await_ready(worker: subprocess.Popen[bytes]) -> None:
             heard += part
             if not part and worker.poll() is None:
                 time.sleep(0.05)
+
+
+def _let_go(worker: subprocess.Popen[bytes]) -> None:
+    """Tell a worker that the store is ready; one that ended already is noticed by who waits for it."""
+    assert worker.stdin is not None
+    with suppress(BrokenPipeError):
+        worker.stdin.write(b"go\n")
+        worker.stdin.flush()
 
 
 def _close(worker: subprocess.Popen[bytes]) -> None:

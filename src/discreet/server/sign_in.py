@@ -86,7 +86,7 @@ class SignIn:
     provider: IdentityProvider | None = None
     passkeys: Passkeys | None = None
     log: Log | None = None
-    refuse: Callable[[Request], None] | None = None
+    refuse: Callable[[Mapping[str, Any]], None] | None = None
 
     def routes(self) -> list[Route]:
         """Routes for a starlette application."""
@@ -111,7 +111,7 @@ class SignIn:
         async def answered(request: Request) -> Response:
             try:
                 if self.refuse is not None:
-                    self.refuse(request)
+                    self.refuse(request.scope)
                 body = await _bounded(request)
                 response = await run_in_threadpool(page, _with_token(request_data(request), body), request, body)
             except (Denied, StoreError) as error:

@@ -30,10 +30,11 @@ from discreet.errors import DiscreetError
 from discreet.files.published import Heading
 from discreet.keys import Key
 from discreet.server.account import MemoryAccount
+from discreet.server.again import WhoNow
 from discreet.server.answer import answered, shown
 from discreet.server.app import HEADERS, TableApp
 from discreet.server.catalogue import EVERYBODY
-from discreet.server.config import ServerConfig, read_config
+from discreet.server.config import SOCKET, ServerConfig, answering_key, read_config
 from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
 from discreet.server.encoding import encoding_named
@@ -62,7 +63,6 @@ from discreet.trust.uvicorn_tls import uvicorn_options
 LOG = logging.getLogger("discreet.server")
 RELOAD_EVERY = 30.0
 """Seconds between two looks at the lists of revoked certificates."""
-SOCKET = "log.sock"
 
 
 class LinesOfJson(logging.Formatter):
@@ -79,6 +79,18 @@ class LinesOfJson(logging.Formatter):
         return msgspec.json.encode({**plain, **more}).decode()
 
 
+class RequestLine(msgspec.Struct):
+    """The line of a request; there are many, and this is all that they need."""
+
+    time: str
+    level: str
+    text: str
+    request: str
+    what: str
+    status: int
+    ms: float
+
+
 class LinesTogether(logging.Handler):
     """Lines of requests go out many at once, and at least every second; warnings and errors at once."""
 
@@ -88,7 +100,8 @@ class LinesTogether(logging.Handler):
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream = stream
-        self._lines: list[str] = []
+        self._lines: list[str | RequestLine] = []
+        self._second = (0, "")
         threading.Thread(target=self._go_on, daemon=True).start()
         atexit.register(self.flush)
 
@@ -98,12 +111,23 @@ class LinesTogether(logging.Handler):
         if record.levelno >= logging.WARNING or len(self._lines) >= self.MOST:
             self.flush()
 
+    def line(self, number: str, what: str, status: int, milliseconds: float) -> None:
+        """Take the line of a request, past what ``logging`` does for one."""
+        now = time.time()
+        if int(now) != self._second[0]:
+            self._second = int(now), datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        when = f"{self._second[1]}.{int(now % 1 * 1000):03}+00:00"
+        self._lines.append(RequestLine(when, "info", "request", number, what, status, milliseconds))
+        if len(self._lines) >= self.MOST:
+            self.flush()
+
     def flush(self) -> None:
         """Write what there is."""
         with self.lock or nullcontext():
             lines, self._lines = self._lines, []
             if lines:
-                self._stream.write("\n".join(lines) + "\n")
+                texts = (one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in lines)
+                self._stream.write("\n".join(texts) + "\n")
                 self._stream.flush()
 
     def _go_on(self) -> None:
@@ -120,11 +144,6 @@ def opened_datasets(config: ServerConfig) -> dict[tuple[str, str], Dataset]:
         dataset = open_dataset(config.path(part.folder), signed_by=signed_by)
         found[dataset.name, dataset.edition] = dataset
     return found
-
-
-def answering_key(config: ServerConfig) -> Key | None:
-    """The secret of methods that draw while they answer, where the settings name one."""
-    return next((Key.from_file(config.path(part.key)) for part in config.datasets if part.key), None)
 
 
 def warm_up(dataset: Dataset, key: Key | None) -> None:
@@ -170,11 +189,11 @@ def cubes_to_make(dataset: Dataset) -> list[Callable[[], bool]]:
     ]
 
 
-def refusing(context: CheckedContext | None) -> Callable[[Request], None]:
+def refusing(context: CheckedContext | None) -> Callable[[Mapping[str, Any]], None]:
     """Refuses requests of connections whose certificate no longer counts: by the lists in memory, at every request."""
 
-    def refuse(request: Request) -> None:
-        shown = peer(request.scope)
+    def refuse(scope: Mapping[str, Any]) -> None:
+        shown = peer(scope)
         if shown is not None:
             why = WhyRefused.BAD_AUTHORITIES if context is None else context.refusal(shown)
             if why is not None:
@@ -196,11 +215,28 @@ def asking(
         return found
 
     async def ask(request: Request) -> Identity:
-        refuse(request)
+        refuse(request.scope)
         data = request_data(request)
         if "cookie" not in data.headers and (data.peer is None or store.in_file):
             return find(data)  # nothing is looked up, or one row of a file: sooner done than handed to a thread
         return await asyncio.to_thread(find, data)
+
+    return ask
+
+
+def asking_now(config: ServerConfig, store: Store, context: CheckedContext | None) -> WhoNow | None:
+    """The same where it is known at once: who shows a certificate that one row of a file tells of, and the public.
+
+    ``None`` where every question is signed, or a database elsewhere must be asked. Sessions are none of these.
+    """
+    if not store.in_file or (config.tls is not None and config.tls.signed == "required"):
+        return None
+    refuse = refusing(context)
+
+    def ask(scope: Mapping[str, Any]) -> Identity:
+        refuse(scope)
+        client = scope.get("client")
+        return who_asks(store, RequestData(scope["method"], {}, client[0] if client else "", peer(scope)))
 
     return ask
 
@@ -219,13 +255,16 @@ async def _reload(context: CheckedContext) -> None:
             LOG.error("lists of revoked certificates were not taken: %s", error.message)
 
 
-def application(config: ServerConfig, context: CheckedContext | None) -> TableApp:
-    """The application of a worker."""
-    store = Store.open(_store_place(config))
+def application(
+    config: ServerConfig, context: CheckedContext | None, go: Callable[[], object] = lambda: None
+) -> TableApp:
+    """The application of a worker; ``go`` returns once the store is as it should be."""
     key = answering_key(config)
     datasets = opened_datasets(config)
     for dataset in datasets.values():
         warm_up(dataset, key)
+    go()
+    store = Store.open(_store_place(config))
     client = AsyncLogClient(config.path(config.run) / SOCKET)
     service = Service(
         datasets,
@@ -260,6 +299,8 @@ def application(config: ServerConfig, context: CheckedContext | None) -> TableAp
             *(retrieval_routes(config.path(config.retrieval), HEADERS) if config.retrieval else []),
         ],
         beside=[PlotAddresses(PlotDesk(service, store), ask)],
+        who_now=asking_now(config, store, context),
+        line=next((one.line for one in logging.getLogger().handlers if isinstance(one, LinesTogether)), None),
     )
 
 
@@ -308,8 +349,8 @@ def _store_place(config: ServerConfig) -> str | Path:
     return config.store if "://" in config.store else config.path(config.store)
 
 
-def run_worker(config: ServerConfig, listening: socket.socket) -> None:
-    """Answer requests on a socket until the process is told to stop."""
+def run_worker(config: ServerConfig, listening: socket.socket, go: Callable[[], object]) -> None:
+    """Answer requests on a socket, once ``go`` returns, until the process is told to stop."""
     import uvicorn
 
     context: CheckedContext | None = None
@@ -325,7 +366,7 @@ def run_worker(config: ServerConfig, listening: socket.socket) -> None:
             clients=tls.clients,
         )
         options = uvicorn_options(context)
-    app = application(config, context)
+    app = application(config, context, go)
     settings = uvicorn.Config(
         app.application(),
         log_config=None,
@@ -353,15 +394,17 @@ def run_worker(config: ServerConfig, listening: socket.socket) -> None:
         runner.run(main())
 
 
-def _end_with_parent() -> None:
-    """Stop when the supervisor is gone: its end of our standard input closes then."""
+def _with_parent() -> threading.Event:
+    """Set once the supervisor says go; we stop when it is gone: its end of our standard input closes then."""
+    go = threading.Event()
 
     def wait() -> None:
         while os.read(0, 1024):
-            pass
+            go.set()
         os.kill(os.getpid(), 15)
 
     threading.Thread(target=wait, daemon=True).start()
+    return go
 
 
 def main(words: list[str] | None = None) -> int:
@@ -374,10 +417,10 @@ def main(words: list[str] | None = None) -> int:
     handler.setFormatter(LinesOfJson())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     LOG.setLevel(logging.INFO)
-    _end_with_parent()
+    go = _with_parent()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump of memory would hold records
     try:
-        run_worker(read_config(given.config), socket.socket(fileno=given.fd))
+        run_worker(read_config(given.config), socket.socket(fileno=given.fd), go.wait)
     except DiscreetError as error:
         print(f"{error.message} {error.hint}", file=sys.stderr)
         return 2

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Ints
-from discreet.solve.program import program
+from discreet.progress import checkpoint
+from discreet.solve.program import program, run_listening
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,7 +53,7 @@ def furthest(
     low[at], high[at] = max(low[at], -1e6), min(high[at], 1e6)
     highs = program(part, low, high)
     highs.changeColCost(at, -float(direction))
-    highs.run()
+    run_listening(highs, lambda: checkpoint("reasons", 0, 0))
     prices = np.asarray(highs.getSolution().row_dual)
     if len(prices) != matrix.shape[0]:
         return None

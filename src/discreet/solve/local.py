@@ -35,15 +35,16 @@ The last one is the whole system.
 LARGE = (*_NEAR, *_FAR)
 """The same where programs of the whole system would take minutes."""
 HUGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
-"""The same with a lattice: what is found is mostly dearer, but it is found soon, and where nothing else is."""
+"""The same with a lattice, for cells that are left at the end: what is found in it is many times as dear."""
 CUBES = (_NEAR[0], (81, LATTICE), *_NEAR[1:], *_FAR, (200_000, FLAT))
 """The same for tables of three and more variables: few neighbourhoods hold all corners of a cube, a lattice does."""
-MILLION = 1_000_000
-"""Systems of more cells are searched with lattices from the beginning."""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
 """Where an alternative costs a good part of all that is withheld, so many times that part are looked at, at most."""
+BY_STAKE, LEAST_BY_STAKE = 10_000_000, 250
+"""In large systems, where it is known what a pattern costs about: what an alternative costs of that, times the first
+number, is how many cells are looked at for something cheaper; where that is fewer than the second number, none."""
 AGAIN = 0.02
 """Programs of many cells are solved again where the alternative costs this share of all that is withheld."""
 SECOND, FURTHER = 1_500, 6_000
@@ -173,9 +174,9 @@ class LocalPrograms:
         self.whole = len(value) <= SIZES[-1][0]
         cubes = lattice is not None and lattice.variables > 2
         whole = CUBES if cubes else SIZES
-        self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE if len(value) <= MILLION else HUGE
+        self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE
         self.wide_left = float(WIDE_ITERATIONS) if cubes else np.inf
-        self.second, self.rounds = SECOND, 1
+        self.second, self.rounds, self.expected = SECOND, 1, 0.0
 
     def charge(self, cost: Floats) -> None:
         """Let withholding cells cost this from now on."""
@@ -234,6 +235,8 @@ class LocalPrograms:
 
     def _cheaper(self, best: Alternative, target: int, direction: int, level: int, measure: int) -> Alternative:
         """Something cheaper than what was found with a measure, in other neighbourhoods; or the same."""
+        if self.expected > 0:
+            return self._cheaper_by_stake(best, target, direction, level, measure)
         if best.cost > 0 and measure != LATTICE and self.second >= SECOND:
             best = self._in_lattice(target, direction, level, best.cost) or best
         if best.cost > 0:
@@ -245,6 +248,17 @@ class LocalPrograms:
             self.wide_left -= self.solver.iterations - before if most > NARROW else 0
         return best
 
+    def _cheaper_by_stake(
+        self, best: Alternative, target: int, direction: int, level: int, measure: int
+    ) -> Alternative:
+        """The same, where the effort is shared out by what could be saved of the cost that is ``expected``."""
+        most = int(min(BY_STAKE * best.cost / self.expected, MOST_AT_STAKE))
+        if most < LEAST_BY_STAKE:
+            return best
+        if measure != LATTICE and most >= SECOND:
+            best = self._in_lattice(target, direction, level, best.cost) or best
+        return self._within(target, direction, level, most, BY_COST, best.cost)[0] or best
+
     def _within(
         self, target: int, direction: int, level: int, most: int, measure: int, budget: float
     ) -> tuple[Alternative | None, bool]:
@@ -254,19 +268,29 @@ class LocalPrograms:
         quick, most = most <= QUICK, min(most, len(self.value) + 1)
         step = float(self.price[target])
         if quick:
+            if not self.solver.allowed():
+                return None, False
+            before = self.solver.programs
             cells, amount, cost = self.graph.quick(self, target, direction, level, most, measure, budget, step)
+            self._count(before)
             if not np.isnan(cost):
                 return (Alternative(cells, amount, 1, cost) if len(cells) else None), cost == -np.inf
         chosen = self.graph.nearest(self, target, direction, level, most, measure, budget, step)
         return self._among(target, direction, level, chosen, budget), len(chosen) < most
 
+    def _count(self, before: int) -> None:
+        """Count a search that ended before its program as one, so that no two searches begin at the same count."""
+        self.solver.effort[0] += self.solver.programs == before
+
     def _in_lattice(self, target: int, direction: int, level: int, budget: float) -> Alternative | None:
         if self.lattice is None:
             return None
         chosen = self.lattice.around(target, level, self.weight, self.movable)
-        if len(chosen) < 2:
+        if len(chosen) < 2 or not self.solver.allowed():
             return None
+        before = self.solver.programs
         cells, amount, cost = self.graph.quick_among(self, target, direction, level, chosen, budget)
+        self._count(before)
         return Alternative(cells, amount, 1, cost) if len(cells) else None
 
     def _among(self, target: int, direction: int, level: int, chosen: Codes, budget: float) -> Alternative | None:

@@ -151,7 +151,7 @@ def _cut_of(
             reached += part * share[j]
             possible += part
             count += 1
-    return count if reached < 1.0 - short and possible >= 1.0 + NOTHING else 0
+    return count if reached < 1.0 - short and possible >= 1.0 else 0
 
 
 @kernel(

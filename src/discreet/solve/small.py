@@ -69,6 +69,10 @@ class Part:
     integral: Bools
 
 
+class CutOff(Exception):  # no error: it never leaves the solver
+    """A program was cut off, and counts as one that was not solved."""
+
+
 class Solver:
     """A HiGHS solver that takes one small program after another, and counts the effort.
 
@@ -81,6 +85,8 @@ class Solver:
         self.thorough = True
         self.listen: Callable[[], None] = lambda: None
         """Called now and then while a program runs; what it raises stops the program."""
+        self.allowed: Callable[[], bool] = lambda: True
+        """Whether the next program is solved; one that is not finds nothing."""
         self._highs: Any = None
 
     @property
@@ -108,7 +114,12 @@ class Solver:
         """Solve what is loaded; ``None`` where there is no solution."""
         import highspy
 
-        run_listening(self._highs, self.listen)
+        if not self.allowed():
+            return None
+        try:
+            run_listening(self._highs, self.listen)
+        except CutOff:
+            return None
         self.effort += (1, int(self._highs.getInfo().simplex_iteration_count))
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
@@ -322,6 +333,8 @@ class SmallProgram:
         """Whole amounts by integer programming."""
         import highspy
 
+        if not self.solver.allowed():
+            return None
         model = self._model(np.minimum(self.up, NEAR), np.minimum(self.down, NEAR))
         columns = model.num_col_
         scale = float(self.level)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from discreet.errors import ParameterError, unknown_name
+from discreet.errors import NeedsError, ParameterError, unknown_name
 from discreet.model.microdata import Microdata
+from discreet.model.records import RecordAssessment
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet, as_set
 from discreet.rules.assess import MANUAL_RANGE, assess_table
@@ -126,8 +127,38 @@ def _assessed_records(data: Microdata, rules: Sequence[object]) -> Microdata:
     from discreet.engine.record_set import read_record_set
     from discreet.rules.records import RecordRule, assess_records
 
+    if data.engine == "remote":
+        return data.with_(assessment=_counted_where_they_lie(data, _of_kind(RecordRule, rules)))
     assessment, _ = assess_records(read_record_set(data), _of_kind(RecordRule, rules))
     return data.with_(assessment=assessment)
+
+
+def _counted_where_they_lie(data: Microdata, rules: Sequence[RecordRule]) -> RecordAssessment:
+    """What rules say of records that stay in their engine: combinations of keys come back, and how often each occurs.
+
+    Rules that need more than that are refused by name.
+    """
+    from discreet.engine.key_cells import key_cells
+    from discreet.rules.anonymity import KAnonymity
+
+    asked = []
+    for rule in rules:
+        options = [name for name in ("weight", "household") if getattr(rule, name, None) is not None]
+        if options or not isinstance(rule, KAnonymity):
+            what = f"{type(rule).__name__}({options[0]}=)" if options else type(rule).__name__
+            raise NeedsError(
+                f"{what} needs single records, and these stay in their engine: only combinations of keys and their "
+                "numbers leave it, which KAnonymity of records is satisfied with.",
+                hint="Where they may leave, take them out: data.on('memory').",
+            )
+        asked.append(rule)
+    cells, times = key_cells(data, {name for rule in asked for name in rule.named or data.keys})
+    resolved = [rule.resolved(cells) for rule in asked]
+    found = [rule.counted_in_cells(cells, times) for rule in resolved]
+    counts = tuple(int(times[finding.unsafe].sum()) for finding in found)
+    return RecordAssessment(
+        tuple(rule.record() for rule in resolved), counts, tuple(finding.words for finding in found)
+    )
 
 
 def _assessed_tables(

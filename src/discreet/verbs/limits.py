@@ -26,17 +26,19 @@ def limit_notes(method: Any, effort: Mapping[str, int]) -> list[str]:
     """
     notes = []
     if "limit_struck_at" in effort:
-        notes.append(f"{_which(method)} was reached{_how_far(effort)}. {_cost(method, effort)} {_how_to_go_on(method)}")
+        notes.append(f"{_which(method)}{_how_far(effort)}. {_cost(method, effort)} {_how_to_go_on(method)}")
     if effort.get("proven") == 0:
         notes.append(_not_proved(method, effort))
     return notes
 
 
 def _which(method: Any) -> str:
-    seconds = getattr(method, "time_limit", None)
+    seconds, effort = getattr(method, "time_limit", None), getattr(method, "effort", None)
     if seconds is not None:
-        return f"The time limit of {seconds:g} s"
-    return f"The limit of effort ({getattr(method, 'effort', None) or 0:,})"
+        return f"The time limit of {seconds:g} s was reached"
+    if isinstance(effort, str):
+        return "The work was stopped on request"
+    return f"The limit of effort ({effort or 0:,}) was reached"
 
 
 def _how_far(effort: Mapping[str, int]) -> str:
@@ -60,6 +62,8 @@ def _cost(method: Any, effort: Mapping[str, int]) -> str:
 
 
 def _how_to_go_on(method: Any) -> str:
+    if getattr(method, "time_limit", None) is None and isinstance(getattr(method, "effort", None), str):
+        return "To go on, protect again."
     name = "time_limit" if getattr(method, "time_limit", None) is not None else "effort"
     return f"To go on, raise {name} or leave it out, and protect again."
 

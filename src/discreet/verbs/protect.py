@@ -22,6 +22,7 @@ from discreet.model.release import Release
 from discreet.model.spec import TableSpec
 from discreet.model.table import CellStatus, Table
 from discreet.model.tableset import TableSet, as_set
+from discreet.parallel import sharing
 from discreet.progress import during
 from discreet.relations import System, build_system
 from discreet.relations.adding import undeclared_sums
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from discreet.rules.records import RecordRule
     from discreet.verbs.spanning import By
 
-OPTIONS = ("tables", "by", "value", "rules", "already_published", "key", "parts", "keep_order", "name")
+OPTIONS = ("tables", "by", "value", "rules", "already_published", "key", "parts", "keep_order", "name", "jobs")
 """Options of :func:`protect`; with ``by=``, those of :func:`tabulate` besides."""
 
 
@@ -57,6 +58,7 @@ def protect(
     already_published: Items = ...,
     key: Key | None = ...,
     parts: Parts | None = ...,
+    jobs: int | None = ...,
 ) -> Release: ...
 
 
@@ -69,6 +71,7 @@ def protect(
     key: Key | None = ...,
     keep_order: bool = ...,
     name: str = ...,
+    jobs: int | None = ...,
 ) -> Release[RecordCustodian]: ...
 
 
@@ -81,6 +84,7 @@ def protect(
     already_published: Items = ...,
     key: Key | None = ...,
     parts: Parts | None = ...,
+    jobs: int | None = ...,
 ) -> Release: ...
 
 
@@ -93,6 +97,7 @@ def protect(
     rules: Rule | Sequence[Rule] = ...,
     already_published: Items = ...,
     key: Key | None = ...,
+    jobs: int | None = ...,
     **options: Any,
 ) -> Release: ...
 
@@ -110,6 +115,7 @@ def protect(
     parts: Parts | None = None,
     keep_order: bool = False,
     name: str = "records",
+    jobs: int | None = None,
     **options: Any,
 ) -> Release[Any]:
     """Make tables or records safe to publish.
@@ -143,6 +149,10 @@ def protect(
         a random order otherwise.
     name
         Name of a public file of records.
+    jobs
+        How many processes share independent pieces of the work, through joblib (``discreet[jobs]``), on this machine or
+        where ``joblib.parallel_config(backend=...)`` says; one where left out. The release does not depend on it. What
+        is sent there is confidential, and holds no key.
     **options
         With ``by=``, what else :func:`tabulate` takes: ``contributor``, ``weight``, ``where`` ...
 
@@ -172,6 +182,27 @@ def protect(
     >>> release.public.tables[0].name, release.verify().holds
     ('count_by_region_sex', True)
     """
+    with sharing(jobs):
+        return _protected(
+            subject, methods, tables, by, value, rules, already_published, key, parts, keep_order, name, options
+        )
+
+
+def _protected(
+    subject: Any,
+    methods: Sequence[Steps],
+    tables: TableSpec | Sequence[TableSpec] | None,
+    by: By | None,
+    value: str | Sequence[str] | None,
+    rules: Rule | RecordRule | Sequence[Rule] | Sequence[RecordRule],
+    already_published: Items,
+    key: Key | None,
+    parts: Parts | None,
+    keep_order: bool,
+    name: str,
+    options: dict[str, Any],
+) -> Release[Any]:
+    """See :func:`protect`."""
     steps = [method.with_files_read() for method in as_steps(methods)]
     if key is not None and not isinstance(key, Key):
         raise ParameterError(

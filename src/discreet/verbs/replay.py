@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import InputError
-from discreet.methods.base import publisher_from_record
+from discreet.methods.base import TablePublisher, publisher_from_record
 from discreet.model.custodian import RecordCustodian
 from discreet.model.release import Release
 from discreet.rules.base import rule_from_record
+from discreet.tables.suppress.method import Suppress
 from discreet.verbs.already import gather
 from discreet.verbs.assess import assess
 from discreet.verbs.protect import protect_tables
@@ -43,7 +44,7 @@ def replay(release: Release[Any], log: Mapping[str, Any] | None = None) -> Relea
     whole = custodian.tables.replaced(tables)
     # What was done to the records before is in the cells already.
     *_, last = steps["protect"]
-    publisher = publisher_from_record(_as_it_struck(last, steps["effort"]))
+    publisher = _as_it_struck(last, steps["effort"])
     drawn = None if publisher.secret else steps.get("key")
     again = protect_tables(
         whole,
@@ -70,8 +71,12 @@ def _refuse_other_key(steps: Mapping[str, Any], again: Release[Any]) -> None:
         )
 
 
-def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> dict[str, Any]:
-    """A method whose time limit struck stops at the effort that it had made by then."""
-    if record.get("time_limit") is None or "limit_struck_at" not in effort:
-        return dict(record)
-    return {**record, "time_limit": None, "effort": effort["limit_struck_at"]}
+def _as_it_struck(record: Mapping[str, Any], effort: Mapping[str, int]) -> TablePublisher:
+    """A method that a limit of time or somebody stopped ends at the effort that it had made by then."""
+    if "limit_struck_at" in effort:
+        publisher = publisher_from_record(record)
+        if isinstance(publisher, Suppress):
+            return publisher.as_it_ended(effort["limit_struck_at"])
+        if record.get("time_limit") is not None:
+            return publisher_from_record({**record, "time_limit": None, "effort": effort["limit_struck_at"]})
+    return publisher_from_record(record)

@@ -64,6 +64,7 @@ def test_the_sample_has_no_mistake(tmp_path: Path) -> None:
         (POLICY, f'{POLICY}\nmode = "cube"', "mode"),
         (POLICY, f'{POLICY}\nmode = "hypercube"\nhypercube = ["wealth"]', "'wealth'"),
         ("exact_share = 0.5", "exact_share = 0", "exact_share"),
+        (METHOD, METHOD.replace("V = 3.0", "V = 1.5"), "V=1.5 is impossible: the row for 1 allows 2 to 5"),
         (METHOD, 'method = { method = "suppress" }', "withholds"),
         (METHOD, 'method = { method = "magic" }', "magic"),
         (METHOD, 'method = { method = "cell_key", D = 5, V = 3.0 }', "no noise for values"),

@@ -138,7 +138,7 @@ def test_from_plan_to_a_traced_leak(place: Path) -> None:
         assert first["name"] == "Ada"
         assert first["fitting"] == first["rows"] > 100
     config = read_config(place / "server.toml")
-    register(config, {})
+    register(config, [])
     with Store.open(place / "server.db") as store:
         desk = extract_desk(config, store, AsyncLogClient(place / "run" / "log.sock"))
         assert desk is not None

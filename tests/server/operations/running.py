@@ -13,7 +13,6 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -72,9 +71,15 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def environment() -> dict[str, str]:
-    """Where the code lies, and what it needs, for this interpreter and others of its version."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), sysconfig.get_path("purelib")])}
+def environment(clock: Path | None = None) -> dict[str, str]:
+    """Where the code lies, and what it needs, for this interpreter and others of its version.
+
+    With the file of a clock its processes go by that (``tests/soak/clock``).
+    """
+    places, more = [str(ROOT / "src"), sysconfig.get_path("purelib")], {}
+    if clock is not None:
+        places, more = [str(ROOT / "tests" / "soak" / "clock"), *places], {"SOAK_CLOCK": str(clock)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(places), **more}
 
 
 @dataclass
@@ -169,6 +174,15 @@ def told(connection: http.client.HTTPConnection, path: str, **more: Any) -> tupl
     return status, json.loads(body) if body else None
 
 
+def cpu_seconds(number: int) -> float:
+    """What a process has used; nothing where it is gone."""
+    try:
+        words = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @dataclass
 class Running:
     """A server that was started by ``discreet serve --config``."""
@@ -185,14 +199,30 @@ class Running:
         self.new.put("")
 
     def wait_for(self, text: str, seconds: float = 240) -> str:
-        """Wait until a line with some text comes."""
-        end = time.monotonic() + seconds
+        """Wait until a line with some text comes: so many seconds of work, or of doing nothing, not by the clock."""
+        spent, idle, last = 0.0, 0.0, self.spent()
         while True:
-            line = self.new.get(timeout=max(0.1, end - time.monotonic()))
+            try:
+                line = self.new.get(timeout=1.0)
+            except queue.Empty:
+                now = self.spent()
+                spent, idle, last = spent + max(0.0, now - last), 0.0 if now > last else idle + 1.0, now
+                if max(spent, idle) < seconds:
+                    continue
+                why = f"no {text!r} after {spent:.0f} s of work and {idle:.0f} s of none: "
+                raise AssertionError(why + self.said()) from None
             if text in line:
                 return line
             if not line:
-                raise AssertionError("the server ended: " + "".join(self.lines)[-2000:])
+                raise AssertionError("the server ended: " + self.said())
+
+    def said(self) -> str:
+        """The end of what it wrote on standard error."""
+        return "".join(self.lines)[-2000:]
+
+    def spent(self) -> float:
+        """Seconds of CPU of its processes."""
+        return sum(cpu_seconds(number) for number in (self.process.pid, *self.children()))
 
     def children(self) -> dict[int, list[str]]:
         """Numbers and words of the processes that the server started."""
@@ -223,14 +253,16 @@ class Running:
 
 
 @contextmanager
-def running(settings: Path, *, python: str = sys.executable, compiled: bool = True) -> Iterator[Running]:
+def running(
+    settings: Path, *, python: str = sys.executable, compiled: bool = True, clock: Path | None = None
+) -> Iterator[Running]:
     """Run a server, and end it with the block; a user without compiled kernels would take a minute to compile them."""
     process = subprocess.Popen(
         [python, "-m", "discreet", "serve", "--config", str(settings)],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env=environment() | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"}),
+        env=environment(clock) | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"}),
     )
     found = Running(process)
     reader = threading.Thread(target=found.read, daemon=True)

@@ -24,7 +24,7 @@ def failures(found: Counter[str]) -> dict[str, int]:
 
 
 def test_kills_lose_no_entry_and_bend_no_answer(tmp_path: Path) -> None:
-    found = killed_at_random(tmp_path, 4, seed=7, kinds=("worker", "logger", "worker", "logger"), workers=2)
+    found = killed_at_random(tmp_path, 5, seed=7, kinds=("worker", "clock", "logger"), workers=2)
     assert failures(found) == {}
     assert found["answers"] >= 20
     assert found["entries of answers"] >= found["answers"]

@@ -240,3 +240,26 @@ def test_workers_cannot_read_records_or_the_key_of_the_log(apart: tuple[Office, 
         extra_groups=[],
     )
     assert done.stdout.split() == ["EACCES"] * 4 + ["read"]
+
+
+def test_workers_that_load_already_are_ended_where_the_store_is_refused(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They load beside the look at the store, and answer and open nothing before it is over."""
+    from discreet.server import serving
+    from discreet.server.store.failures import StoreConflict
+
+    supervisor, seen = Supervisor(office.folder / "server.toml"), []
+
+    def refused(*_: object) -> None:
+        seen.extend(supervisor.workers)
+        raise StoreConflict("Another key.", hint="Take the first one.")
+
+    monkeypatch.setattr(serving, "register", refused)
+    with pytest.raises(StoreConflict):
+        supervisor.start()
+    assert seen
+    assert supervisor.workers == []
+    assert not any(Path(f"/proc/{number}").exists() for number in seen)
+    with socket.create_server(("127.0.0.1", office.port)):
+        pass

@@ -15,7 +15,7 @@ import pytest
 from discreet.model.public import PublicTable
 from discreet.server.dataset import build_dataset
 from discreet.server.pages.grid import QualityMarks, TableGrid, grid_of
-from discreet.server.pages.hexagons import hexagon_map
+from discreet.server.pages.hexagons import SIDES, hexagon_map
 from discreet.server.pages.layout import TableLayout, layout_of, layout_of_definition
 from discreet.server.quality import ErrorCurve
 from discreet.server.question import QuestionRefusal, query_pairs
@@ -258,3 +258,26 @@ def test_history_is_ones_own(office: Office) -> None:
         assert text.count("Number of records by Sex, Marital status, 2021.") == 1
     assert httpx.get(f"{office.origin}/history").status_code == 403
     assert httpx.get(f"{office.origin}/history", headers={"x-test-certificate": "Zoe"}).status_code == 403
+
+
+def test_areas_of_a_class_are_one_shape_where_there_are_many() -> None:
+    few, many = (hexagon_map([(f"area {k}", float(k % 7)) for k in range(number)]) for number in (200, 201))
+    assert few is not None
+    assert many is not None
+    assert few.shapes == ()
+    assert [shade for shade, _ in many.shapes] == sorted({one.shade for one in many.hexagons})
+    for shade, shape in many.shapes:
+        mine = [one for one in many.hexagons if one.shade == shade]
+        assert shape.count("M") == shape.count("z") == len(mine)
+        assert all(f"M{one.x},{one.y}m" in shape for one in mine)
+    assert json.loads(many.words)[0] == [int(many.hexagons[0].x), int(many.hexagons[0].y), "area 0: 0"]
+    assert len(json.loads(many.words)) == 201
+
+
+def test_a_shape_is_the_hexagon_of_the_outline() -> None:
+    many = hexagon_map([(f"area {k}", 1.0) for k in range(201)])
+    assert many is not None
+    corners = [tuple(map(float, corner.split(","))) for corner in many.outline[1:-1].split("L")]
+    steps = [tuple(map(float, step.split(","))) for step in re.findall(r"[ml](-?[\d.]+,-?[\d.]+)", SIDES)]
+    walked = np.cumsum(np.array(steps), axis=0)
+    assert np.abs(walked - np.array(corners)).max() < 0.25

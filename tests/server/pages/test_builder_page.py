@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
+
+from discreet.server.pages import hexagons
+from tests.server.pages.office import Office
 
 pytestmark = pytest.mark.browser
 PLACE = "/tables/census/2021.1"
@@ -96,6 +102,48 @@ def test_without_scripts_everything_but_the_chart_works(window: Callable[..., An
         page.locator("#level-area").select_option(index=0)
         page.locator(".chip button").click()
         assert "rows=area:1" in page.url
+
+
+def test_areas_of_a_large_map_have_their_words_once_somebody_points_at_it(
+    window: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hexagons, "MOST_SINGLE", 5)
+    with window() as one:
+        page = one.open(f"{PLACE}?rows=area&view=map&ask=yes")
+        drawing = page.locator(".hexagons > svg")
+        drawing.wait_for()
+        assert drawing.locator("use").count() == 0
+        assert 2 <= drawing.locator("> path").count() <= 5
+        drawing.locator("> path").first.hover(position={"x": 3, "y": 3}, force=True)
+        page.wait_for_function("document.querySelectorAll('.hexagons > svg use title').length === 12")
+        words = drawing.locator("use title").all_text_contents()
+        assert all(re.fullmatch(r".+: [\d,]+", text) for text in words), words
+    with window(java_script_enabled=False) as one:
+        page = one.open(f"{PLACE}?rows=area&view=map&ask=yes")
+        assert page.locator(".hexagons > svg > path").count() >= 2
+
+
+def test_whether_it_would_be_answered_stands_there_before_somebody_asks(
+    window: Callable[..., Any], office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = len(office.log.entries)
+    with window() as one:
+        page = one.open(f"{PLACE}?rows=sex&columns=labour")
+        page.get_by_text("It would be answered now").wait_for()
+        assert page.locator("table.grid").count() == 0
+        assert page.url.endswith("columns=labour")  # a look is no page of the history
+        place, dataset = next(iter(office.service.datasets.items()))
+        full = msgspec.structs.replace(dataset.facts, most_precision=0.0)
+        monkeypatch.setattr(office.service, "datasets", {place: replace(dataset, facts=full)})
+        page.locator("#put-education-layers").click()
+        page.get_by_text("It would not be answered").wait_for()
+        assert "so often that one more would undo the noise" in page.locator("#look").inner_text()
+    with window(java_script_enabled=False) as one:
+        page = one.open(f"{PLACE}?rows=education&columns=labour")
+        page.get_by_text("Would it be answered?").click()
+        assert page.get_by_text("It would not be answered").is_visible()
+    rules = [entry.rule for entry in office.log.entries[before:] if entry.action == "table.look"]
+    assert rules == ["only-looked", "told-too-often", "told-too-often"]
 
 
 def test_the_call_of_a_program_is_copied(window: Callable[..., Any]) -> None:

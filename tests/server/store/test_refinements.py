@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from threading import Barrier
 
@@ -62,12 +63,17 @@ def test_it_is_the_account_in_memory_and_the_one_counted_by_hand(store, asked, r
         readings = [MarginReading(margin, by, precision) for (margin, by), precision in told.items()]
         taken = []
         for account in (store.account, memory):
-            try:
-                account.charge("census", edition, table, readings, rooms)
-                taken.append(True)
-            except QuestionRefusal:
-                taken.append(False)
-        assert taken == [by_hand.takes(table, readings, rooms)] * 2
+            # a look first, which changes nothing and says what comes
+            looked = partial(account.check, "census", edition)
+            charged = partial(account.charge, "census", edition, table)
+            for ask in (looked, charged):
+                try:
+                    ask(readings, rooms)
+                    taken.append("")
+                except QuestionRefusal as error:
+                    taken.append(error.message)
+        assert len(set(taken)) == 1
+        assert (taken[0] == "") == by_hand.takes(table, readings, rooms)
         for name in ("t0", "t1", table):
             there = name in by_hand.tables
             assert [store.account.has("census", edition, name), memory.has("census", edition, name)] == [there, there]
@@ -89,6 +95,19 @@ def test_what_was_charged_is_there_after_a_restart(store, address):
             again.account.charge("census", edition, "t2", [MarginReading("|age:1", "tenure", 0.5)], {"|age:1": 1.0})
         assert not again.account.has("census", edition, "t2")
         assert again.account.told("census", edition) == {"|age:1": 0.75, "|": 0.5}
+
+
+def test_a_check_enters_nothing_and_refuses_what_is_no_charge(store):
+    edition = registered(store)
+    readings = [MarginReading("x", "a", 0.5)]
+    store.account.check("census", edition, readings, {"x": 1.0})
+    with pytest.raises(QuestionRefusal):
+        store.account.check("census", edition, readings, {"x": 0.25})
+    assert store.account.told("census", edition) == {}
+    with pytest.raises(ParameterError, match="no number"):
+        store.account.check("census", edition, [MarginReading("x", "a", float("nan"))], {"x": 1.0})
+    with pytest.raises(InputError, match="not registered"):
+        store.account.check("census", "e-none", readings, {"x": 1.0})
 
 
 def test_a_refused_table_charges_none_of_its_margins(store):

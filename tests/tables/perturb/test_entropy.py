@@ -26,11 +26,26 @@ def test_rows_have_mean_zero_the_variance_and_no_forbidden_result():
 
 
 def test_an_impossible_variance_is_refused_with_the_least_that_works():
-    with pytest.raises(ParameterError, match=r"row for 1 needs at least 2\..* least V .* is 2\."):
+    with pytest.raises(ParameterError, match=r"row for 1 allows 2 to 5\..* least V .* is 2\."):
         ds.NoiseTable.maximum_entropy(D=5, V=1.5, js=2)
     least = ds.NoiseTable.maximum_entropy(D=5, V=2, js=2, mode="exact", monotone=False)
     assert least.row(1).probability == pytest.approx([2 / 3, 1 / 3])
     assert least.row(2).probability == pytest.approx([1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("D", [3, 5, 8])
+def test_rows_1_and_2_need_a_variance_of_2_and_row_1_allows_d(D):
+    """Card 004, check 5, with js = 2: an error that names the row, its least and its largest variance."""
+    for row in (1, 2):
+        least, largest = variance_range(Conditions(_changes(row, D, 2), 1.0, 0.0, False, False))
+        assert least == pytest.approx(2, abs=1e-9)
+        assert largest == pytest.approx(row * D, abs=1e-9)
+    for mode in ("at_most", "exact", "lower_stay"):
+        with pytest.raises(ParameterError, match=rf"V=1\.9 is impossible: the row for 1 allows 2 to {D}\."):
+            ds.NoiseTable.maximum_entropy(D=D, V=1.9, js=2, mode=mode, monotone=False)
+        ds.NoiseTable.maximum_entropy(D=D, V=2, js=2, mode=mode, monotone=False)
+    with pytest.raises(ParameterError, match=rf"row for 1 allows 2 to {D}\."):
+        ds.NoiseTable.maximum_entropy(D=D, V=D + 0.1, js=2, mode="exact", monotone=False)
 
 
 def test_the_least_variance_is_that_of_the_formula():

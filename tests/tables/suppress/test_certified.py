@@ -13,9 +13,9 @@ from discreet.errors import Cancelled, ParameterError, ProtectionError
 from discreet.generate import business_survey
 from discreet.progress import Step, reporting
 from discreet.relations import build_system
-from discreet.solve.local import LocalPrograms
 from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
+from discreet.tables.suppress.bound import least_cost
 from discreet.tables.suppress.certified import certify
 from discreet.tables.suppress.classes import classify
 from discreet.tables.suppress.effort import EffortLimits
@@ -174,15 +174,20 @@ def test_whole_lines_are_withheld_before_a_cell_of_a_large_table_stays_without_c
         ds.protect(table, method)
 
 
-def test_tables_of_millions_of_cells_are_searched_with_lattices_from_the_beginning(monkeypatch):
+def test_in_tables_of_millions_of_cells_something_cheaper_is_looked_for_where_much_is_at_stake(monkeypatch):
     table = survey()
-    monkeypatch.setattr("discreet.solve.local.SIZES", ((1, STEEP),))
-    monkeypatch.setattr("discreet.solve.local.MILLION", 0)
-    asked = []
-    found = LocalPrograms._in_lattice
-    monkeypatch.setattr(LocalPrograms, "_in_lattice", lambda *search: asked.append(1) or found(*search))
+    system = build_system(table)
+    cost, attackers = system.cost("value"), Attackers(system, None, None, np.zeros(len(system), np.bool_))
+    least, limits = least_cost(system, cost, attackers), EffortLimits.of("quick", None)
+    monkeypatch.setattr("discreet.tables.suppress.certified.MILLION", 0)
+    careful = certify_often(system, cost, attackers, limits, least)
+    monkeypatch.setattr("discreet.solve.local.BY_STAKE", 0)
+    plain = certify_often(system, cost, attackers, limits, least)
+    assert careful.effort["linear_programs"] > plain.effort["linear_programs"]
+    for pattern in (careful, plain):
+        assert not pattern.unprotected
+        assert least.proved() <= cost[pattern.withheld & ~system.unsafe].sum()
     assert ds.protect(table, ds.Suppress(insiders=None, joint=False)).verify().holds
-    assert asked
 
 
 def test_small_tables_are_searched_several_times_and_the_best_of_all_is_taken():

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from discreet.errors import ParameterError
 from discreet.keys import Key
-from discreet.server.config import read_config
+from discreet.server.config import SOCKET, read_config
 from discreet.server.extracts.working import ExtractWorker
 from discreet.server.store.store import Store
-from discreet.server.worker import SOCKET, opened_files
+from discreet.server.worker import opened_files
 from discreet.trust import SigningKey
 from discreet.trust.log.client import LogClient
 

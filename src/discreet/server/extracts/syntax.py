@@ -125,11 +125,13 @@ def r(variables: Sequence[CodebookVariable]) -> str:
         if _words(one.label):
             lines.append(f"attr(extract[['{one.name}']], 'label') <- '{_words(one.label)}'")
     for one, pairs in _labelled(variables):
-        listing = ", ".join(f"{_r_code(code)} = '{words}'" for code, words in pairs)
+        listing = ", ".join(f"{_r_code(code, one.kind)} = '{words}'" for code, words in pairs)
         lines.append(f"attr(extract[['{one.name}']], 'labels') <- c({listing})")
     return "\n".join([*lines, ""])
 
 
-def _r_code(code: str) -> str:
-    plain = safe_code("".join(sign for sign in code if ord(sign) >= 32))
+def _r_code(code: str, kind: str) -> str:
+    """A code as a name; only text is written in the data so that no spreadsheet takes it for a formula."""
+    plain = "".join(sign for sign in code if ord(sign) >= 32)
+    plain = safe_code(plain) if kind == "text" else plain
     return "`" + plain.replace("\\", "\\\\").replace("`", "\\`") + "`"

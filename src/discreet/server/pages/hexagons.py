@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil, cos, pi, sin, sqrt
 from typing import NamedTuple
 
@@ -16,6 +18,11 @@ MOST_AREAS = 1_400
 """Areas of one map: more could not be told apart, and would weigh too much."""
 
 
+MOST_SINGLE = 200
+"""Of more areas, those of a class are one shape, and have their words from a script when somebody points at the map: a
+thousand shapes with words take a browser longer than all the rest of the page."""
+
+
 class Hexagon(NamedTuple):
     """A hexagon of a map: where it lies, its class, its words."""
 
@@ -23,6 +30,21 @@ class Hexagon(NamedTuple):
     y: str
     shade: int
     words: str
+
+
+def _corners() -> list[complex]:
+    return [RADIUS * 0.96 * complex(cos(pi / 6 + i * pi / 3), sin(pi / 6 + i * pi / 3)) for i in range(6)]
+
+
+def _sides() -> str:
+    """The outline from the middle of a hexagon on, in steps."""
+    corners = _corners()
+    steps = [corners[0], *(b - a for a, b in pairwise(corners))]
+    first, *rest = (f"{step.real:.1f},{step.imag:.1f}" for step in steps)
+    return f"m{first}" + "".join(f"l{step}" for step in rest) + "z"
+
+
+SIDES = _sides()
 
 
 class HexagonMap(NamedTuple):
@@ -35,6 +57,21 @@ class HexagonMap(NamedTuple):
     key: tuple[tuple[int, str], ...]
     left_out: int = 0
     """Areas that are not drawn, because there are too many."""
+
+    @property
+    def shapes(self) -> tuple[tuple[int, str], ...]:
+        """All hexagons of each class as one shape, where there are many; none where each has a shape of its own."""
+        if len(self.hexagons) <= MOST_SINGLE:
+            return ()
+        found: dict[int, list[str]] = {}
+        for one in self.hexagons:
+            found.setdefault(one.shade, []).append(f"M{one.x},{one.y}{SIDES}")
+        return tuple((shade, "".join(parts)) for shade, parts in sorted(found.items()))
+
+    @property
+    def words(self) -> str:
+        """Where all hexagons lie and their words, as a script reads them."""
+        return json.dumps([(int(one.x), int(one.y), one.words) for one in self.hexagons], separators=(",", ":"))
 
 
 def hexagon_map(areas: Sequence[tuple[str, float]]) -> HexagonMap | None:
@@ -54,8 +91,7 @@ def hexagon_map(areas: Sequence[tuple[str, float]]) -> HexagonMap | None:
         x = step_x * (along + 0.5 + 0.5 * (down % 2)) + 2
         y = RADIUS + step_y * down + 2
         found.append(Hexagon(f"{x:.0f}", f"{y:.0f}", int(shades[k]), f"{name}: {number:,.0f}"))
-    corners = (RADIUS * 0.96 * complex(cos(pi / 6 + i * pi / 3), sin(pi / 6 + i * pi / 3)) for i in range(6))
-    outline = "M" + "L".join(f"{corner.real:.1f},{corner.imag:.1f}" for corner in corners) + "Z"
+    outline = "M" + "L".join(f"{corner.real:.1f},{corner.imag:.1f}" for corner in _corners()) + "Z"
     height = RADIUS * 2 + step_y * (ceil(len(areas) / across) - 1) + 4
     width = ceil(step_x * (across + 0.5) + 4)
     return HexagonMap(width, ceil(height), outline, tuple(found), _key(numbers, shades), left_out)

@@ -12,7 +12,8 @@ from starlette.routing import Route
 from discreet.engine.column_files import open_columns
 from discreet.errors import InputError, ProtectionError
 from discreet.server.curve import AttackCurve, attack_curve
-from discreet.server.dataset import COLUMNS, Dataset
+from discreet.server.dataset import Dataset
+from discreet.server.dataset_folder import COLUMNS
 from discreet.server.denied import Denied
 from discreet.server.pages.frame import PageFrame, Visit, may_open, see_other
 from discreet.server.plots import plots_of_all

@@ -15,6 +15,7 @@ from discreet.errors import DiscreetError
 from discreet.server.dataset import Dataset
 from discreet.server.description import ALTERED, variable_page
 from discreet.server.gate import admitted, estimated_cells
+from discreet.server.looking import why_not
 from discreet.server.pages.calls import calls_of
 from discreet.server.pages.choices import choices_of, counted_words
 from discreet.server.pages.frame import PageFrame, Visit, see_other
@@ -76,6 +77,7 @@ class TablePages:
             self.frame.route("/tables/definition", self.open_definition, methods=("POST",), files=LARGEST_DEFINITION),
             self.frame.route(place, self.show_table),
             self.frame.route(f"{place}/codes/{{variable}}", self.show_codes),
+            self.frame.route(f"{place}/look", self.look),
             self.frame.route(f"{place}/definition", self.save_definition),
         ]
         return [*found, self.frame.route("/history", self.show_history)] if self.store is not None else found
@@ -159,6 +161,21 @@ class TablePages:
         bars = json.dumps([list(bar) for bar in grid.bars])
         shown = {"grid": grid, "map": hexagon_map(grid.areas), "bars": bars, "request_number": visit.number}
         return {**shown, "marks": () if quality is None else quality.limits}
+
+    async def look(self, visit: Visit) -> Response:
+        """Whether the table would be answered, and why not; it is not shown, and nothing is charged to the account."""
+        dataset = self._dataset(visit)
+        layout = layout_of([pair for pair in query_pairs(visit.request.url.query) if pair[0] not in MOVES])
+        reason = await why_not(self.service, visit.who, (dataset.name, dataset.edition), layout.body(), visit.number)
+        context: dict[str, Any] = {
+            "base": f"/tables/{dataset.name}/{dataset.edition}",
+            "layout": layout,
+            "what": table_words(dataset, layout),
+            "problem": None if reason is None else problem_of(reason),
+        }
+        if visit.partial:
+            return self.frame.part("look_part.html", **context)
+        return self.frame.page(visit, "look.html", "Before asking", **context)
 
     async def _remember(self, visit: Visit, dataset: Dataset, question: Question, layout: TableLayout) -> None:
         """Enter the question, and how it was laid out, into the history of who asked, once while they look at it."""

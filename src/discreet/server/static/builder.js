@@ -20,6 +20,25 @@
     const address = `${builder.dataset.base}?${query}`;
     htmx.ajax("GET", address, {target: "#builder", swap: "outerHTML", source: builder});
   };
+  // Areas of a large map get their words when somebody first points at it: they would make the page slow to come.
+  const nameAreas = (map) => {
+    const areas = JSON.parse(map.dataset.areas);
+    delete map.dataset.areas;
+    const all = document.createElementNS(map.namespaceURI, "g");
+    for (const [x, y, words] of areas) {
+      const area = document.createElementNS(map.namespaceURI, "use");
+      for (const [name, value] of Object.entries({href: "#h", x, y, class: "pointed"})) area.setAttribute(name, value);
+      const title = document.createElementNS(map.namespaceURI, "title");
+      title.textContent = words;
+      area.append(title);
+      all.append(area);
+    }
+    map.append(all);
+  };
+  document.addEventListener("pointerover", (event) => {
+    const map = event.target.closest("svg[data-areas]");
+    if (map) nameAreas(map);
+  });
   const makeSortable = () => {
     for (const list of document.querySelectorAll("#builder ul[data-zone]")) {
       const from = list.id === "variables";
@@ -63,7 +82,9 @@
     if (find.value) search(find.value);
   };
   document.addEventListener("DOMContentLoaded", begin);
-  document.addEventListener("htmx:afterSwap", begin);
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.target?.id !== "look") begin();  // a look changes nothing that could be dragged or searched
+  });
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.xhr.status >= 400) location.assign(event.detail.xhr.responseURL);  // the whole page of the error
   });

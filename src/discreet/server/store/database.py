@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Engine, Insert, Select, Table, create_engine, event, exc
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,6 +24,8 @@ PATIENCE = 5.0
 TRIES = 8
 """How often a transaction is tried that others came in between of."""
 WRITES = "discreet_writes"
+MOST_KEPT = 10_000
+"""What one statement found for so many different questions is kept."""
 
 
 def engine_for(url: URL, patience: float = PATIENCE) -> Engine:
@@ -96,6 +99,74 @@ def rows_of(engine: Engine, statement: Select[Any], given: Mapping[str, Any]) ->
         return found
 
     return in_our_words(look_up)
+
+
+class KeptRows(Generic[T]):
+    """What one statement finds, kept as long as nothing at all was written to the database.
+
+    In a file, ``PRAGMA data_version`` proves it at every look-up: it is another number as soon as any connection of any
+    process has committed anything. The connection that asks is our own, and never writes. Elsewhere every look-up is a
+    query.
+
+    Parameters
+    ----------
+    engine, statement
+        Where to look, and for what.
+    made
+        What is made of the rows.
+    """
+
+    def __init__(self, engine: Engine, statement: Select[Any], made: Callable[[Sequence[Sequence[Any]]], T]) -> None:
+        self._engine = engine
+        self._statement = statement
+        self._made = made
+        self._connection: Any = None
+        self._version: int | None = None
+        self._kept: dict[tuple[Any, ...], T] = {}
+        self._lock = Lock()
+
+    def find(self, given: Mapping[str, Any]) -> T:
+        """What the statement finds now.
+
+        Raises
+        ------
+        StoreError
+            When the database does not answer; nothing is kept then.
+        """
+        if self._engine.dialect.name != "sqlite":
+            return self._made(rows_of(self._engine, self._statement, given))
+        words, names = _in_words(self._engine, self._statement)
+        wanted = tuple(given[name] for name in names)
+        with self._lock:
+            return in_our_words(lambda: self._found(words, wanted))
+
+    def _found(self, words: str, wanted: tuple[Any, ...]) -> T:
+        try:
+            if self._connection is None:
+                lent = self._engine.raw_connection()
+                self._connection = lent.driver_connection
+                lent.detach()
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            if version != self._version or len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+                self._version = version
+            if wanted not in self._kept:  # read after the number: never older than it says
+                self._kept[wanted] = self._made(self._connection.execute(words, wanted).fetchall())
+            return self._kept[wanted]
+        except sqlite3.Error as error:
+            self._let_go()
+            raise exc.OperationalError(words, None, error) from None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        connection, self._connection, self._version = self._connection, None, None
+        self._kept.clear()
+        if connection is not None:
+            connection.close()
 
 
 @lru_cache(maxsize=64)

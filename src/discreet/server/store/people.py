@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
@@ -12,7 +13,7 @@ from discreet.errors import InputError, ParameterError
 from discreet.server.denied import Denied
 from discreet.server.roles import Role, refuse_incompatible, role_named
 from discreet.server.store.approvals import used_in
-from discreet.server.store.database import new_id, read, rows_of, written
+from discreet.server.store.database import KeptRows, new_id, read, written
 from discreet.server.store.failures import StoreConflict
 from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import CERTIFICATE, OUTSIDE_IDENTITY, PRINCIPAL, ROLE_OF, SESSION
@@ -235,11 +236,15 @@ class People(StorePart):
 
     def certificate(self, serial: str) -> tuple[CertificateRow, Person] | None:
         """A certificate and whose it is, by its serial number; ``None`` where nobody entered it."""
-        found = rows_of(self.engine, HOLDER, {"wanted": serial})
-        if not found:
-            return None
-        roles = frozenset(role_named(row[-1]) for row in found if row[-1] is not None)
-        return CertificateRow(*found[0][:7]), Person(*(*found[0][7:11], roles))
+        return self._holders.find({"wanted": serial})
+
+    @cached_property
+    def _holders(self) -> KeptRows[tuple[CertificateRow, Person] | None]:
+        return KeptRows(self.engine, HOLDER, _holder)
+
+    def close(self) -> None:
+        """Let go of what looks certificates up."""
+        self._holders.close()
 
     def suspend_certificate(self, serial: str) -> None:
         """Suspend a certificate at once, on open connections too; its sessions end."""
@@ -279,6 +284,14 @@ class People(StorePart):
                 connection.execute(delete(SESSION).where(SESSION.c.fingerprint.in_(prints)))
 
         written(self.engine, work)
+
+
+def _holder(rows: Sequence[Sequence[Any]]) -> tuple[CertificateRow, Person] | None:
+    """A certificate and whose it is, of the rows of :data:`HOLDER`."""
+    if not rows:
+        return None
+    roles = frozenset(role_named(row[-1]) for row in rows if row[-1] is not None)
+    return CertificateRow(*rows[0][:7]), Person(*(*rows[0][7:11], roles))
 
 
 def roles_in(connection: Connection, principal_id: int) -> frozenset[Role]:

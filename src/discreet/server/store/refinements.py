@@ -68,9 +68,7 @@ class Refinements(StorePart):
         StoreUnavailable
             When the database did not confirm; then no answer may be given. Asking again is safe.
         """
-        for _, _, precision in readings:
-            if not isfinite(precision) or precision < 0:
-                raise ParameterError("A charge is no number from 0 on.", hint="Charge what the table tells.")
+        _refuse_no_numbers(readings)
 
         def work(connection: Connection) -> None:
             number = _answering(connection, dataset, edition, lock=True)  # until the end nobody else charges it
@@ -88,6 +86,22 @@ class Refinements(StorePart):
 
         written(self.engine, work)
 
+    def check(self, dataset: str, edition: str, readings: Sequence[MarginReading], room: Mapping[str, float]) -> None:
+        """Refuse what :meth:`charge` would refuse now, and enter nothing.
+
+        Raises
+        ------
+        QuestionRefusal
+            When a margin would be told too precisely.
+        """
+        _refuse_no_numbers(readings)
+
+        def work(connection: Connection) -> None:
+            number = _answering(connection, dataset, edition)
+            _refuse_overfull(connection, number, readings, _new(connection, number, readings), room)
+
+        read(self.engine, work)
+
     def told(self, dataset: str, edition: str) -> dict[str, float]:
         """What has been told of each margin; for reports."""
 
@@ -101,6 +115,12 @@ class Refinements(StorePart):
 
 NAMES = ("edition_id", "margin", "read_by", "precision")
 KEY = NAMES[:3]
+
+
+def _refuse_no_numbers(readings: Sequence[MarginReading]) -> None:
+    for _, _, precision in readings:
+        if not isfinite(precision) or precision < 0:
+            raise ParameterError("A charge is no number from 0 on.", hint="Charge what the table tells.")
 
 
 def _answering(connection: Connection, dataset: str, edition: str, *, lock: bool = False) -> int:

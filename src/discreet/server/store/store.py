@@ -113,6 +113,7 @@ class Store:
 
     def close(self) -> None:
         """Close all connections."""
+        self.people.close()
         self.engine.dispose()
 
     def __enter__(self) -> Store:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from discreet.errors import counted, listed
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints
-from discreet.parallel import in_order
+from discreet.parallel import shared
 from discreet.parameters import Declared, Natural, Number
 from discreet.progress import checkpoint
 from discreet.relations import System
@@ -144,10 +145,11 @@ class _Modular:
         key = {p: (places[p].table, places[p].number, np.packbits(mask).tobytes()) for p, mask in hidden.items()}
         fresh = [p for p in hidden if key[p] not in self.memory]
 
-        def solve(p: int) -> SmallestPattern:
-            return cheapest(self._problem(places[p], hidden[p]), self.settings.nodes)
+        def problem(p: int) -> FlatTable:
+            return self._problem(places[p], hidden[p])
 
-        with closing(in_order(solve, fresh, "modular", done, len(places))) as results:
+        solve = partial(cheapest, nodes=self.settings.nodes)
+        with closing(shared(solve, problem, fresh, "modular", done, len(places))) as results:
             for p, found in zip(fresh, results, strict=True):
                 self.memory[key[p]] = found
                 self.work.solved += 1

@@ -158,7 +158,7 @@ def _refuse_impossible(wanted: Sequence[tuple[int, Conditions, str]]) -> None:
             )
         least.append(smallest)
         if conditions.variance < smallest - EDGE and not problem:
-            problem = f"V={conditions.variance:g} is impossible: the row for {row} needs at least {smallest:g}"
+            problem = f"V={conditions.variance:g} is impossible: the row for {row} allows {smallest:g} to {largest:g}"
         if how == "exact" and conditions.variance > largest + EDGE:
             raise ParameterError(
                 f"V={conditions.variance:g} is impossible: the row for {row} allows {smallest:g} to {largest:g}.",

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from discreet.model.arrays import Floats, Ints, pointers
-from discreet.parallel import in_order
+from discreet.parallel import in_order, shared
 from discreet.relations.components import components
 from discreet.relations.interior import Interior
 from discreet.tables.rounding import exchanges
@@ -37,6 +37,21 @@ MOST_UNITS = 2**62
 SCHEDULE = ((20.0, 0.3, 60), (1.0, 0.05, 200))
 """Annealing from one temperature to another in so many exchanges a cell; the second where the first leaves a violation
 of more than one step, because with many parts one of them keeps one nearly always."""
+
+
+class _Block(NamedTuple):
+    """A block that no sum ties to others: its cells, where it starts, how much may be searched, and its seed."""
+
+    problem: RoundingSteps
+    start: Ints
+    effort: int | None
+    seed: int
+
+
+def _rounded(block: _Block) -> tuple[Rounding, int]:
+    """A block by itself, and the nodes that it took."""
+    search = SearchEffort(block.effort)
+    return round_controlled(block.problem, block.start, search, block.seed), search.nodes
 
 
 def round_blocks(problem: RoundingSteps, start: Ints, search: SearchEffort, seed: int) -> Rounding | None:
@@ -60,20 +75,21 @@ def round_blocks(problem: RoundingSteps, start: Ints, search: SearchEffort, seed
         effort = 0
         search.strike(0)
 
-    def rounded(number: int) -> tuple[Ints, Rounding, SearchEffort]:
-        rows = by_block[begin[number] : begin[number + 1]]
-        mine = SearchEffort(effort)
-        part = _restricted(problem, rows, columns[number])
-        return rows, round_controlled(part, start[columns[number]], mine, seed + number), mine
+    def rows_of(number: int) -> Ints:
+        return by_block[begin[number] : begin[number + 1]]
+
+    def alone(number: int) -> _Block:
+        mine = columns[number]
+        return _Block(_restricted(problem, rows_of(number), mine), start[mine], effort, seed + number)
 
     worst = bound = 0
     objective, least = 0.0, 0.0
-    with closing(in_order(rounded, range(count), "round parts")) as results:
-        for rows, found, mine in results:
-            value[rows] = found.value
+    with closing(shared(_rounded, alone, range(count), "round parts")) as results:
+        for number, (found, nodes) in enumerate(results):
+            value[rows_of(number)] = found.value
             worst, bound = max(worst, found.worst), max(bound, found.bound)
             objective, least = objective + found.objective, least + found.least
-            search.nodes += mine.nodes
+            search.nodes += nodes
     return Rounding(value, worst, bound, objective, least)
 
 

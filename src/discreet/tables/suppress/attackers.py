@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -93,8 +94,12 @@ class Attackers:
         """Insiders who rule an alternative out when taken with a sign; ``EVERYBODY`` where they cannot be named."""
         cells = alternative.cells
         amount = alternative.amount if sign > 0 else -alternative.amount
-        alone = self.contributors[cells] == 1
-        found = set(self.holder[cells[alone], 0].tolist())
+        alone, telling, whole_cells = self._marks
+        found = set(self.holder[cells[alone[cells]], 0].tolist())
+        if self.insiders == "nonzero" and not whole_cells:
+            cells, amount = cells[telling[cells]], amount[telling[cells]]
+            if not len(cells):
+                return found
         falling = np.asarray(amount < 0, np.bool_) & (self.lower[cells] > NO_LOWER)
         whole = bool(self.integral[cells].any())
         if self.insiders == "full" and not whole:
@@ -117,6 +122,13 @@ class Attackers:
         if everybody.any():
             return EVERYBODY
         return found | set(self.holder[at][known].tolist())
+
+    @cached_property
+    def _marks(self) -> tuple[Bools, Bools, bool]:
+        """Cells that somebody fills alone, cells whose fall tells somebody that part of it at least, and counts."""
+        room = self.value - self.base
+        telling = ((self.own >= room[:, None]) & self.named).any(axis=1) | (self.unlisted & (self.least >= room))
+        return self.contributors == 1, telling, bool(self.integral.any())
 
     def reverses(self, alternative: Alternative) -> bool:
         """Whether the opposite changes keep all bounds too."""

@@ -45,10 +45,24 @@ def improve_to_optimum(
     (``cost``), and whether the optimum against outsiders was proven (``proven``).
     """
     spent = start.effort["linear_programs"]
-    if "limit_struck_at" in start.effort or limits.struck(spent):
-        price_now = int(np.ceil(price(system, cost, start)))
-        said = {"least_cost": 0, "cost": price_now, "proven": 0, BEYOND: 0, "limit_struck_at": spent}
-        return replace(start, effort={**said, **start.effort})
+    if "limit_struck_at" not in start.effort and not limits.struck(spent):
+        with limits.may_be_left():
+            return _improved(system, cost, attackers, start, limits, solver, spent)
+    price_now = int(np.ceil(price(system, cost, start)))
+    said = {"least_cost": 0, "cost": price_now, "proven": 0, BEYOND: 0, "limit_struck_at": spent}
+    return replace(start, effort={**said, **start.effort})
+
+
+def _improved(
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    start: CertifiedPattern,
+    limits: EffortLimits,
+    solver: Literal["highs", "scip"],
+    spent: int,
+) -> CertifiedPattern:
+    """The optimum against outsiders, certified, or the first pattern, which took so many programs."""
     left = None if limits.effort is None else limits.effort - spent
     required = system.unsafe | system.given
     found = _optimum(

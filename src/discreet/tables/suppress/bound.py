@@ -1,8 +1,20 @@
 """What any safe pattern costs at least: a linear program of necessary conditions, and its value proved by prices.
 
-A pattern that is safe against outsiders meets every cut of :mod:`discreet.solve.relation_cuts`; and of a relation
-without unsafe cells it withholds none or several, because a cell alone in a relation could be published as well. The
-shares of cells that meet all of this at the least cost are a bound, and a proposal of what to withhold.
+A pattern that is safe against outsiders meets every cut of :mod:`discreet.solve.relation_cuts`, and one that is safe
+against contributors those of :mod:`discreet.solve.insider_cuts`, too:
+
+- ``insiders="full"``: for every contributor who does not fill cell p alone there is an alternative in which p moves by
+  its level L, the cells that this contributor fills alone stay, and no other cell falls below what it has there. In any
+  sum of relations ``sum w_j y_j = 0`` with ``w_p`` of 1 or -1 the other cells make up for L: those that must stay by
+  nothing, the others by at most ``|w_j|`` times their room as the contributor knows it. That is the outsider's cut with
+  less room. Downwards it is not asked for who need not be kept from the level (``Attackers.excluded``).
+- ``insiders="nonzero"``: there is such an alternative in which p moves at all. Then another cell of the sum moves that
+  the contributor does not fill alone: one of those at least is withheld.
+
+Against two contributors together, and in large systems, both are left out, so that the bound is one against outsiders.
+And of a relation without unsafe cells a pattern withholds none or several, because a cell alone in a relation could be
+published as well. The shares of cells that meet all of this at the least cost are a bound, and a proposal of what to
+withhold.
 
 Any prices of the conditions prove a bound. They are rounded to whole numbers of a small unit, and so are costs and
 coefficients, always to the safe side: the bound is computed exactly, and rests on no solver.
@@ -19,6 +31,7 @@ import numpy as np
 from discreet.model.arrays import NO_LOWER, NO_UPPER, Bools, Codes, Floats, Ints, pointers
 from discreet.progress import checkpoint
 from discreet.relations import System
+from discreet.solve.insider_cuts import insider_cuts, insider_questions
 from discreet.solve.local import Graph
 from discreet.solve.program import run_listening, started
 from discreet.solve.relation_cuts import relation_cuts
@@ -32,8 +45,12 @@ STEPS, SHORT = 30, 0.02
 """Relations that are added up for one cut at most, and how far shares must fall short of it to be worth a cut."""
 ROUNDS, WORTH = 8, 2e-3
 """Rounds in which cuts are added, while the last one raised the bound by this share."""
+ASKED = 50_000
+"""So many levels are asked for further cuts, the largest ones; what they leave open is little."""
 FINE, UNITS = 2**18, 2**40
 """Steps of a coefficient of one, and units that all prices have together: products stay below 64 bits."""
+MOST_CELLS = 200_000
+"""In systems of more cells nobody asks what contributors force: there are too many of them."""
 DEAREST = 2**43
 """A cost of more units counts as so many, which can only lower the bound."""
 
@@ -100,7 +117,7 @@ class LeastCost:
 
 
 def least_cost(system: System, cost: Floats, attackers: Attackers) -> LeastCost:
-    """The cheapest shares that meet what is necessary for safety against outsiders, with a proof of what they cost."""
+    """The cheapest shares that meet what is necessary for safety against the attackers, with a proof of their cost."""
     separation = _Separation(system, attackers)
     cost = np.where(separation.free, np.maximum(cost, 0.0), 0.0)
     cuts = [separation.cuts(np.zeros(len(system)), 0, 0.0)]
@@ -120,14 +137,8 @@ def least_cost(system: System, cost: Floats, attackers: Attackers) -> LeastCost:
             break
     checkpoint("bound", ROUNDS, ROUNDS)
     price, bare_price = program.prices(sum(len(c.owner) for c in cuts[1:]))
-    conditions = _Conditions(
-        pointers(np.concatenate([np.diff(c.start) for c in cuts])),
-        np.concatenate([c.cell for c in cuts]),
-        np.concatenate([c.coefficient for c in cuts]),
-        np.concatenate([c.owner for c in cuts]),
-        bare_start,
-        bare_cell,
-    )
+    found = _together(*cuts)
+    conditions = _Conditions(found.start, found.cell, found.coefficient, found.owner, bare_start, bare_cell)
     return LeastCost(share, cost, conditions, price, bare_price)
 
 
@@ -137,6 +148,16 @@ class _Cuts:
     cell: Codes
     coefficient: Floats
     owner: Codes
+
+
+def _together(*cuts: _Cuts) -> _Cuts:
+    """Several lists of cuts as one."""
+    return _Cuts(
+        pointers(np.concatenate([np.diff(c.start) for c in cuts])),
+        np.concatenate([c.cell for c in cuts]),
+        np.concatenate([c.coefficient for c in cuts]),
+        np.concatenate([c.owner for c in cuts]),
+    )
 
 
 class _Separation:
@@ -155,15 +176,22 @@ class _Separation:
         self.target = np.concatenate((up, down)).astype(np.int32)
         self.direction = np.repeat(np.array([1, -1], np.int64), (len(up), len(down)))
         self.level = np.concatenate((system.upper_level[up], system.lower_level[down])).astype(np.float64)
+        self.largest = np.argsort(-self.level, kind="stable")[:ASKED]
+        self.largest.sort()
         self.scratch = np.zeros(len(system), np.int64), np.zeros(len(system), np.bool_)
+        self.inside = None
+        if attackers.insiders is not None and not attackers.in_pairs and len(system) <= MOST_CELLS:
+            self.inside = InsiderQuestions(self, attackers)
 
     def cuts(self, share: Floats, steps: int, short: float) -> _Cuts:
         """Cuts that shares fall short of."""
         cells = share, self.room, self.headroom, self.movable, self.required
-        targets = self.target, self.direction, self.level
+        targets: tuple[Any, ...] = self.target, self.direction, self.level
+        if steps:
+            targets = tuple(part[self.largest] for part in targets)
         call: tuple[Any, ...] = (*targets, steps, short, *cells, *self.graph.lists, *self.scratch)
         found: tuple[Ints, Codes, Floats, Codes] = relation_cuts(*call)
-        return _Cuts(*found)
+        return _Cuts(*found) if self.inside is None else _together(_Cuts(*found), self.inside.cuts(share, steps, short))
 
 
 def _bare_relations(system: System, separation: _Separation) -> tuple[Ints, Codes]:
@@ -175,6 +203,91 @@ def _bare_relations(system: System, separation: _Separation) -> tuple[Ints, Code
     among = separation.free[cell] & (moving[row] == 0)
     length = np.bincount(row[among], minlength=matrix.shape[0])
     return pointers(length[length > 0]), cell[among].astype(np.int32)
+
+
+class InsiderQuestions:
+    """Who leaves which cell short in which relation by what it knows, and the cuts that follow."""
+
+    def __init__(self, given: _Separation, attackers: Attackers) -> None:
+        self.given, self.full = given, attackers.insiders == "full"
+        if self.full:
+            target, direction, level, room = given.target, given.direction, given.level, given.room
+        else:
+            # A cell has to move, up or down, by however little.
+            target = np.unique(given.target)
+            direction, level = np.ones(len(target), np.int64), np.ones(len(target))
+            room = np.full(len(given.room), np.inf)
+        self.room = room
+        self.headroom = given.headroom if self.full else np.full(len(given.room), np.inf)
+        left = room[:, None] - np.where(
+            attackers.named & (attackers.lower > NO_LOWER)[:, None], self._floor(attackers), 0
+        )
+        if not self.full:
+            left[:] = np.inf
+        known = (attackers.contributors, attackers.holder, np.maximum(left, 0.0))
+        call: tuple[Any, ...] = (target, direction, level, room, given.movable, given.required, *known)
+        found: tuple[Codes, Codes, Ints] = insider_questions(*call, *given.graph.lists)
+        number, row, who = found
+        keep = self._asked(attackers, target[number], direction[number], level[number], who)
+        number, self.row, who = number[keep], row[keep], who[keep]
+        self.target, self.level = target[number], level[number]
+        self.sign = direction[number] * self._coefficient(self.target, self.row)
+        insiders, at = np.unique(who, return_inverse=True)
+        self.insider = at.astype(np.int32)
+        self._parts(attackers, insiders)
+
+    @staticmethod
+    def _floor(attackers: Attackers) -> Floats:
+        """How much less room a cell has for those who know their own part of it."""
+        floor = attackers.base[:, None] + attackers.own - attackers.lower[:, None]
+        result: Floats = np.maximum(floor, 0).astype(np.float64)
+        return result
+
+    def _asked(self, attackers: Attackers, target: Codes, direction: Ints, level: Floats, who: Ints) -> Bools:
+        """Leave out from whom a level downwards need not be kept."""
+        keep = np.ones(len(target), np.bool_)
+        spared: dict[int, set[int]] = {}
+        for at in np.flatnonzero(direction < 0).tolist():
+            cell = int(target[at])
+            if cell not in spared:
+                spared[cell] = attackers.excluded(cell, -1, int(level[at]))
+            keep[at] = int(who[at]) not in spared[cell]
+        return keep
+
+    def _coefficient(self, cell: Codes, row: Codes) -> Ints:
+        """How often cells stand in relations."""
+        cell_start, cell_row, coefficient, row_start, *_ = self.given.graph.lists
+        rows = len(row_start) - 1
+        # Entries are listed by cell; a cell stands in a relation once.
+        place = np.repeat(np.arange(len(cell_start) - 1), np.diff(cell_start)) * rows + cell_row
+        order = np.argsort(place, kind="stable")
+        at = np.searchsorted(place[order], cell.astype(np.int64) * rows + row)
+        result: Ints = coefficient[order[at]]
+        return result
+
+    def _parts(self, attackers: Attackers, insiders: Ints) -> None:
+        """What every insider knows: cells with less room for it, and behind them the cells that stay where they are."""
+        cells, rooms, starts, alone_starts = [], [], [0], []
+        for who in insiders.tolist():
+            alone, shared, floor = attackers.knowledge({who})
+            if not self.full:
+                shared, floor = shared[:0], floor[:0]
+            alone_starts.append(starts[-1] + len(shared))
+            starts.append(alone_starts[-1] + len(alone))
+            cells += [shared, alone]
+            rooms += [np.maximum(attackers.value[shared] - floor, 0), np.zeros(len(alone), np.int64)]
+        self.start, self.alone_start = np.array(starts, np.int64), np.array(alone_starts, np.int64)
+        self.cell = np.concatenate(cells).astype(np.int32) if cells else np.zeros(0, np.int32)
+        self.left = np.concatenate(rooms).astype(np.float64) if rooms else np.zeros(0)
+
+    def cuts(self, share: Floats, steps: int, short: float) -> _Cuts:
+        """Cuts that shares fall short of."""
+        given = self.given
+        parts = (self.alone_start, self.start, self.cell, self.left)
+        asked: tuple[Any, ...] = (self.target, self.sign, self.level, self.row, self.insider, *parts, steps, short)
+        cells = (share, self.room.copy(), self.headroom, given.movable.copy(), given.required)
+        found: tuple[Ints, Codes, Floats, Codes] = insider_cuts(*asked, *cells, *given.graph.lists, *given.scratch)
+        return _Cuts(*found)
 
 
 class _ConditionProgram:

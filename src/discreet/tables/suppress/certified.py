@@ -17,13 +17,15 @@ from discreet.progress import PARTS, Step, checkpoint
 from discreet.relations import System
 from discreet.solve.lattice import Lattice
 from discreet.solve.local import HUGE, LATTICE, QUICK, LocalPrograms
-from discreet.solve.small import STEEP, Alternative
+from discreet.solve.small import STEEP, Alternative, CutOff
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.effort import EffortLimits
 from discreet.tables.suppress.families import CertificateFamilies, Member, Unprotected
 from discreet.tables.suppress.users import Users
 
 CLOSE = 1e-9
+MILLION = 1_000_000
+"""In systems of more cells effort is shared out by what it may save of the cost of all, not by rank."""
 ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
 """Rounds in which secondaries are given up, and the part of that work which each is expected to take."""
 NEARBY, FURTHER = ((250, STEEP), (251, LATTICE), (600, STEEP)), ((250, STEEP), (251, LATTICE), (1_500, STEEP))
@@ -80,16 +82,20 @@ def certify(
     allowed: Bools | None = None,
     first_cost: Floats | None = None,
     share: Floats | None = None,
+    least: float = 0.0,
 ) -> CertifiedPattern:
     """Withhold cells until every unsafe one that can be protected has its family; at most ``allowed`` ones.
 
     The first pattern can be made with another cost, so that the search starts somewhere else. Secondaries are given up
-    by what they cost beyond the ``share`` that is necessary of them.
+    by what they cost beyond the ``share`` that is necessary of them. Progress says how the cost stands to the ``least``
+    that any pattern costs; in systems of millions the effort is shared out by it.
     """
     movable = movable_cells(system)
     beyond = cost if share is None else cost * (1.0 - share)
     among = movable if allowed is None else movable & allowed
     search = _CertifiedSearch(system, cost, beyond, attackers, limits, among)
+    search.least = least
+    search.programs.expected = least if len(system) > MILLION else 0.0
     return search.run(cost if first_cost is None else first_cost, cost)
 
 
@@ -129,7 +135,8 @@ class _CertifiedSearch:
         self.remembered = np.zeros((len(system), 3), np.int8)
         self.last = self.work = self.fallbacks = self.careful = self.count = 0
         self.step = Step("protect", 0, 0)
-        self.programs.solver.listen = self._listen
+        self.improving, self.hurried, self.least = False, False, 0.0
+        self.programs.solver.listen, self.programs.solver.allowed = self._listen_within, self._allowed
 
     def run(self, first_cost: Floats, cost: Floats) -> CertifiedPattern:
         self.programs.charge(first_cost)
@@ -137,18 +144,22 @@ class _CertifiedSearch:
         order = targets[np.lexsort((targets, -np.maximum(self.up[targets], self.down[targets])))]
         self.count = len(order)
         widely = min(len(order) // WIDELY + 1, AT_MOST)
-        # Where nothing is given up later on, the largest cells may hang on certificates of others, too.
-        self.waiting[order[0 if self._struck() else widely :]] = True
+        self.waiting[order[widely:]] = True
         ahead = self._work(len(order), widely)
         for done, target in enumerate(order.tolist()):
             self._at(ahead[done], f"{done:,} of {counted(len(order), 'unsafe cell')}")
-            self.programs.second = _width(done) if done < widely else NARROW
-            if self._struck():
-                self.programs.second = self.programs.rounds = 0
+            self.limits.waiting = len(order) - done
+            if self.limits.struck_at is None:
+                self.programs.second = _width(done) if done < widely else NARROW
             else:
-                self.careful = done + 1
+                self._hurry(order[done:])
             self.waiting[target] = False
             found = self.maker.make(target, self.shared.pop(target, []))
+            if self.limits.struck_at is None:
+                self.careful = done + 1
+            elif isinstance(found, Unprotected) and self.careful == done:
+                self._hurry(order[done + 1 :])  # the limit struck on the way, and took a program away
+                found = self.maker.make(target, [])
             if isinstance(found, Unprotected):
                 self.unprotected[target] = found
             else:
@@ -157,6 +168,8 @@ class _CertifiedSearch:
         self._try_again()
         self._at(self.work)
         self._drop_unused()
+        self.limits.complete = self.improving = True
+        self.limits.waiting = 0
         self._improved(0)
         self.programs.charge(cost)
         self.users.take(self.families)
@@ -184,9 +197,47 @@ class _CertifiedSearch:
         self.step = Step("improve", int(done), PARTS, note)
         self._listen()
 
+    def _against_least(self) -> str:
+        """How the cost of what is withheld besides stands to what any pattern costs at least."""
+        return f", {self.programs.spent / self.least:.2f} x the proven least" if self.least > 0 else ""
+
     def _listen(self) -> None:
         """Say how much is done, and let whoever hears it cancel."""
         checkpoint(*self.step)
+
+    def _listen_within(self) -> None:
+        """The same while a program runs, which is cut off when a limit of time strikes."""
+        self._listen()
+        if self.limits.struck_at is None and self.limits.due:
+            self._strikes()
+            raise CutOff
+
+    def _allowed(self) -> bool:
+        """Whether the next program is solved.
+
+        The one at which a limit strikes is not, so that a replay stops at the same place, wherever the clock was looked
+        at. Programs that complete the pattern are solved then, and those that improve it are not.
+        """
+        if self.limits.struck_at is not None:
+            return not self.improving
+        return not self._strikes()
+
+    def _strikes(self) -> bool:
+        """Whether a limit strikes now; from then on nothing cheaper is looked for than what was found."""
+        if self.limits.struck(self.programs.solver.programs):
+            self.programs.second = self.programs.rounds = 0
+            return True
+        return False
+
+    def _hurry(self, order: Ints) -> None:
+        """Let the cells that are left take the first that comes.
+
+        Nothing is given up later on, so that the largest of them may hang on certificates of others, too.
+        """
+        if not self.hurried:
+            self.hurried = True
+            self.programs.second = self.programs.rounds = 0
+            self.waiting[order] = True
 
     def _try_again(self) -> None:
         """Cells without a family, now that more is withheld; where that does not help, whole lines are withheld too.
@@ -238,11 +289,8 @@ class _CertifiedSearch:
             for cell, use in zip(cells[wanted].tolist(), uses[wanted].tolist(), strict=True):
                 self.shared.setdefault(cell, []).append(Member(use, alternative, 1))
 
-    def _struck(self) -> bool:
-        return self.limits.struck(self.programs.solver.programs)
-
     def _done(self) -> bool:
-        return self._struck() or self.programs.solver.iterations >= self.last
+        return self.limits.struck_at is not None or self.programs.solver.iterations >= self.last
 
     def _effort(self) -> dict[str, int]:
         solver = self.programs.solver
@@ -280,7 +328,10 @@ class _CertifiedSearch:
         for done, cell in enumerate(secondary.tolist()):
             placed = part[0] + (part[1] - part[0]) * done / len(secondary)
             spent = (programs.solver.iterations - started) / (self.last - started)
-            self._improved(PARTS * min(max(placed, spent), 1.0), f"{done:,} of {counted(len(secondary), 'cell')}")
+            self._improved(
+                PARTS * min(max(placed, spent), 1.0),
+                f"{done:,} of {counted(len(secondary), 'cell')}{self._against_least()}",
+            )
             if self._done():
                 break
             programs.sizes, programs.second = (FURTHER, _width(done)) if done < widely else (NEARBY, NARROW)

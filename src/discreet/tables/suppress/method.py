@@ -116,6 +116,7 @@ class Suppress(TableMethod):
     """
 
     kind: ClassVar[str] = "suppress"
+    _ends_at: ClassVar[int | None] = None
     cost: str = "value"
     exponent: Positive = 1.0
     insiders: Literal["full", "nonzero"] | None = "nonzero"
@@ -185,12 +186,22 @@ class Suppress(TableMethod):
             from discreet.tables.suppress.tree import refuse_without_scip
 
             refuse_without_scip()
+        limits = EffortLimits.of(self.effort, self.time_limit, self._ends_at)
+        with limits.watched():
+            return self._run(system, limits)
+
+    def as_it_ended(self, programs: int) -> Suppress:
+        """The method that stops where a limit struck it or somebody stopped it: after so many linear programs."""
+        again = replace(self)
+        object.__setattr__(again, "_ends_at", programs)
+        return again
+
+    def _run(self, system: System, limits: EffortLimits) -> TableOutcome:
         accept = self._read("accept")
         uncounted = not all(_counted(system))
         whole = self._prepared(system)
         twins = self._twins(whole)
         system, hidden, cost, notes, attackers, unit = self._among_twins(whole, twins)
-        limits = EffortLimits.of(self.effort, self.time_limit)
         least = least_cost(hidden, cost, attackers)
         proposed = self._proposed(hidden, cost, attackers, limits)
         if proposed is not None:

@@ -14,7 +14,7 @@ from discreet.progress import as_part
 from discreet.relations import System
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.bound import LeastCost
-from discreet.tables.suppress.certified import CertifiedPattern, certify, price
+from discreet.tables.suppress.certified import STRUCK, CertifiedPattern, certify, price
 from discreet.tables.suppress.effort import EffortLimits
 
 LEAST, TRIED = 2, 3
@@ -44,12 +44,35 @@ def certify_often(
     optimum is looked for among the cells that it leaves open.
     """
     proposed = None if least is None else cost * (1.0 - (1.0 - DISCOUNT) * least.share)
+    proved = 0.0 if least is None else least.proved()
     beyond = least.share if least is not None and len(system) > SMALL else None
-    first = certify(system, cost, attackers, limits, first_cost=proposed, share=beyond)
+    first = certify(system, cost, attackers, limits, first_cost=proposed, share=beyond, least=proved)
     secondaries = int((first.withheld & ~system.unsafe & ~system.given).sum())
     starts = min(limits.care.starts, limits.care.searching // max(first.effort["simplex_iterations"], 1))
+    if limits.stopped:
+        return _as_it_is(first)
     if limits.limited or len(system) > SMALL or secondaries <= FEW or starts < LEAST:
         return first
+    with limits.may_be_left():
+        return _searched_again(system, cost, attackers, limits, least, first, starts)
+    return _as_it_is(first)
+
+
+def _as_it_is(first: CertifiedPattern) -> CertifiedPattern:
+    """The first pattern, with the effort after which nothing more was done."""
+    return replace(first, effort={STRUCK[0]: first.effort["linear_programs"], **first.effort})
+
+
+def _searched_again(
+    system: System,
+    cost: Floats,
+    attackers: Attackers,
+    limits: EffortLimits,
+    least: LeastCost | None,
+    first: CertifiedPattern,
+    starts: int,
+) -> CertifiedPattern:
+    """The best that several searches lead to, of which the first is done."""
     from discreet.tables.suppress.best import closed, merged  # brings all of the optimal search
 
     patterns, prices = [first], [price(system, cost, first)]

@@ -175,16 +175,15 @@ class AsyncLogClient:
 
     async def _ask(self, request: LogRequest) -> LogReply:
         number = self._number = (self._number + 1) % 2**32
-        link: _Link | None = None
+        end = asyncio.get_running_loop().time() + self._timeout
+        link = self._link
         try:
-            async with asyncio.timeout(self._timeout):
-                link = await self._connected()
-                return await link.ask(number, request)
+            if link is None or link.ended:
+                async with asyncio.timeout_at(end):
+                    link = await self._connected()
+            return await link.ask(number, request, end)
         except (OSError, ConnectionError, TimeoutError) as error:
             raise not_acknowledged(error) from None
-        finally:
-            if link is not None:
-                link.waiting.pop(number, None)
 
     async def _connected(self) -> _Link:
         async with self._connecting:
@@ -233,14 +232,20 @@ class _Link(asyncio.Protocol):
         except ConnectionError as error:
             future.set_exception(error)
 
-    async def ask(self, number: int, request: LogRequest) -> LogReply:
-        """Send a request and wait for its answer."""
+    async def ask(self, number: int, request: LogRequest, end: float) -> LogReply:
+        """Send a request and wait for its answer, up to a time of the loop's clock."""
         if self.ended or self._transport is None:
             raise ConnectionError("ended")
-        future: asyncio.Future[LogReply] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[LogReply] = loop.create_future()
         self.waiting[number] = future
-        self._transport.write(frame(number, request))
-        return await future
+        late = loop.call_at(end, _too_late, future)
+        try:
+            self._transport.write(frame(number, request))
+            return await future
+        finally:
+            late.cancel()
+            self.waiting.pop(number, None)
 
     def end(self, error: Exception) -> None:
         """Tell everybody who waits."""
@@ -251,6 +256,11 @@ class _Link(asyncio.Protocol):
             if not future.done():
                 future.set_exception(error if isinstance(error, ConnectionError) else ConnectionError("ended"))
         self.waiting.clear()
+
+
+def _too_late(future: asyncio.Future[LogReply]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
 
 
 def not_acknowledged(error: BaseException) -> LogUnavailable:

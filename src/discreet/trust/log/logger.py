@@ -2,7 +2,9 @@
 
 It takes entries from whoever the system says is the same user, or a member of one group, checks them, and writes them
 in groups: at most one group in :data:`INTERVAL` seconds unless :data:`GROUP` entries wait. Nobody is told that an entry
-is written before it is on disk. Proofs are made by a thread of their own, so that entries do not wait for them.
+is written before it is on disk. While a group is written, entries that come wait in their sockets: they are the next
+group, and no thread hands anything to another. Proofs are made by a thread of their own, so that entries do not wait
+for them.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -45,7 +47,7 @@ from discreet.trust.log.wire import (
 )
 from discreet.trust.log.writer import LogUnavailable, LogWriter
 
-INTERVAL = 0.005
+INTERVAL = 0.002
 GROUP = 50
 MOST_WAITING = 10_000
 MOST_CLIENTS = 512
@@ -72,12 +74,11 @@ class LogConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let in whom the system names as one of ours."""
-        assert isinstance(transport, asyncio.Transport)
         peer = transport.get_extra_info("socket")
         if len(self._logger.clients) >= MOST_CLIENTS or not self._logger.admits(peer):
-            transport.abort()
+            cast(asyncio.Transport, transport).abort()
             return
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         self._logger.clients.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -106,8 +107,12 @@ class LogConnection(asyncio.Protocol):
 
     def tell(self, number: int, reply: LogReply) -> None:
         """Answer a request, if the client is still there."""
+        self.send(frame(number, reply))
+
+    def send(self, frames: bytes) -> None:
+        """Send answers, if the client is still there."""
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(frame(number, reply))
+            self._transport.write(frames)
 
     def close(self) -> None:
         """Send what is to be sent, and end."""
@@ -139,7 +144,6 @@ class Logger:
         self._wake = asyncio.Event()
         self._full = asyncio.Event()
         self._stopping = False
-        self._disk = ThreadPoolExecutor(1, "log-disk")
         self._proofs = ThreadPoolExecutor(1, "log-proofs")
         self._reader: LogReader | None = None
         self._asked: set[asyncio.Task[None]] = set()
@@ -200,21 +204,26 @@ class Logger:
                 timer.cancel()
             last = loop.time()
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._pace[1]))]
-            await self._write(loop, group)
+            self._write(group)
+            await asyncio.sleep(0)  # what came in the meantime is taken before the next group is begun
         self._stopping = True
         for one in self._waiting:
             one.client.tell(one.number, RequestFailed("unavailable", "The log's disk failed."))
         self._waiting.clear()
 
-    async def _write(self, loop: asyncio.AbstractEventLoop, group: list[Waiting]) -> None:
+    def _write(self, group: list[Waiting]) -> None:
+        """Write a group, and then tell each client of all its entries at once."""
         try:
-            receipts = await loop.run_in_executor(self._disk, self._writer.commit, [one.entry for one in group])
+            receipts = self._writer.commit([one.entry for one in group])
         except LogUnavailable as error:
             for one in group:
                 one.client.tell(one.number, RequestFailed("unavailable", error.message, error.hint))
             return
+        told: dict[LogConnection, list[bytes]] = {}
         for one, receipt in zip(group, receipts, strict=True):
-            one.client.tell(one.number, EntryWritten(receipt))
+            told.setdefault(one.client, []).append(frame(one.number, EntryWritten(receipt)))
+        for client, frames in told.items():
+            client.send(b"".join(frames))
 
     async def _prove(self, client: LogConnection, number: int, request: LogRequest) -> None:
         loop = asyncio.get_running_loop()
@@ -237,8 +246,7 @@ class Logger:
         await asyncio.gather(*self._asked)
         for client in list(self.clients):
             client.close()
-        for pool in (self._disk, self._proofs):
-            pool.shutdown()
+        self._proofs.shutdown()
         await asyncio.sleep(0)
 
 

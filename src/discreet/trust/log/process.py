@@ -9,6 +9,7 @@ import selectors
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,15 +153,18 @@ def _run(options: argparse.Namespace) -> None:
     if options.create and (not folder.exists() or not any(folder.iterdir())):
         create_log(folder, key)
     kept = None if options.kept is None else read_head(options.kept)
-    with LogWriter(
-        folder,
-        key,
-        segment_entries=options.segment_entries,
-        segment_bytes=options.segment_bytes,
-        kept=kept,
-        patience=PATIENCE,
-    ) as writer:
-        asyncio.run(
+    with (
+        LogWriter(
+            folder,
+            key,
+            segment_entries=options.segment_entries,
+            segment_bytes=options.segment_bytes,
+            kept=kept,
+            patience=PATIENCE,
+        ) as writer,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
+        runner.run(
             serve_log(
                 writer,
                 options.path,
@@ -171,6 +175,16 @@ def _run(options: argparse.Namespace) -> None:
                 parent=0 if options.tied else None,
             )
         )
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The loop that servers of ours run on where it is installed: it takes half of the time of Python's own."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    made: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return made
 
 
 def _say_ready() -> None:
