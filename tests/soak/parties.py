@@ -104,7 +104,10 @@ def _one(offices: Offices, names: list[str], work: Callable[..., str], victim: s
     who = "the coordinator" if victim == "coordinator" else "a party"
     if lost or all("result" in one for one in told.values()):
         whole = all("result" in one for one in told.values())
-        return f"{who} was killed after the end: all others have results" if whole else "FAILED: ended, but not for all"
+        if whole:
+            return f"{who} was killed after the end: all others have results"
+        said = [str(one.get("error", "result" if "result" in one else "nothing")) for one in (lost, *told.values())]
+        return f"FAILED: {who} was not killed, and not all have results: {sorted(said)}"
     errors = {one.get("error") for one in told.values() if "result" not in one}
     if any("result" in one for one in told.values()):
         # Only a coordinator can be cut off in its last word, and whoever did not hear it must say so.
