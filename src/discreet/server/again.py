@@ -32,7 +32,7 @@ WhoNow = Callable[[Mapping[str, Any]], Identity | None]
 """Who sent a request, from its ASGI scope and at once; ``None`` where that takes more."""
 
 
-class Asked(NamedTuple):
+class KnownQuestion(NamedTuple):
     """What a question was found to be."""
 
     place: tuple[str, str]
@@ -57,7 +57,7 @@ class AskedAgain:
     def __init__(self, service: Service, who_now: WhoNow) -> None:
         self._service = service
         self._who_now = who_now
-        self._asked: OrderedDict[Words, Asked] = OrderedDict()
+        self._asked: OrderedDict[Words, KnownQuestion] = OrderedDict()
 
     def remember(
         self,
@@ -72,7 +72,7 @@ class AskedAgain:
             return
         words = self._words(scope, who)
         if words is not None and sum(map(len, words)) <= LONGEST:
-            self._asked[words] = Asked(place, reply.question, reply.kept_as, headers)
+            self._asked[words] = KnownQuestion(place, reply.question, reply.kept_as, headers)
             if len(self._asked) > MOST:
                 self._asked.popitem(last=False)
 

@@ -22,6 +22,62 @@ _PART = "i8[::1], i8[::1], i4[::1], f8[::1]"
 
 
 @kernel(
+    "Tuple((f8, i8))(i8, i8, f8, i8, i8, i8, f8[::1], b1[::1], b1[::1], i8[::1], i8[:,::1], f8[:,::1],"
+    "i4[::1], i8[::1], i8[::1], f8[::1])"
+)
+def _taken(
+    target: int,
+    sign: int,
+    level: float,
+    alone: int,
+    first: int,
+    last: int,
+    room: Floats,
+    movable: Bools,
+    required: Bools,
+    contributors: Ints,
+    holder: Ints,
+    left: Floats,
+    row_cell: Codes,
+    row_coefficient: Ints,
+    who: Ints,
+    takes: Floats,
+) -> tuple[float, int]:
+    """What unsafe cells of a relation give a target, and how many insiders take some of it: ``who``, and how much.
+
+    Of a relation with too many of them nobody is said to take anything.
+    """
+    known, total, inside = 0, 0.0, 0
+    for k in range(first, last):
+        j = row_cell[k]
+        if j == target or not required[j] or not movable[j]:
+            continue
+        inside += 1
+        if inside > MOST_IN_ROW:
+            return total, 0
+        times, falls = abs(row_coefficient[k]), row_coefficient[k] * sign > 0
+        gives = min(times * room[j], level) if falls else level
+        total += gives
+        for place in range(holder.shape[1]):
+            h = holder[j, place]
+            if h == -1 or h == alone:
+                continue
+            loss = gives
+            if contributors[j] != 1:
+                loss = gives - min(times * left[j, place], gives) if falls else 0.0
+            if loss <= 0:
+                continue
+            at = 0
+            while at < known and who[at] != h:
+                at += 1
+            if at == known:
+                who[at], takes[at] = h, 0.0
+                known += 1
+            takes[at] += loss
+    return total, known
+
+
+@kernel(
     "Tuple((i4[::1], i4[::1], i8[::1]))"
     f"(i4[::1], i8[::1], f8[::1], f8[::1], b1[::1], b1[::1], i8[::1], i8[:,::1], f8[:,::1], {_GRAPH})"
 )
@@ -49,6 +105,7 @@ def insider_questions(
     """
     found_t, found_r, found_h = np.empty(256, np.int32), np.empty(256, np.int32), np.empty(256, np.int64)
     count = 0
+    cells = (room, movable, required, contributors, holder, left)
     who, takes = np.empty(3 * MOST_IN_ROW, np.int64), np.empty(3 * MOST_IN_ROW)
     for t in range(len(target)):
         p = target[t]
@@ -57,36 +114,8 @@ def insider_questions(
             if abs(coefficient[e]) != 1:
                 continue
             row, sign = cell_row[e], direction[t] * coefficient[e]
-            known, total, inside = 0, 0.0, 0
-            for k in range(row_start[row], row_start[row + 1]):
-                j = row_cell[k]
-                if j == p or not required[j] or not movable[j]:
-                    continue
-                inside += 1
-                if inside > MOST_IN_ROW:
-                    break
-                times = abs(row_coefficient[k])
-                falls = row_coefficient[k] * sign > 0
-                gives = min(times * room[j], level[t]) if falls else level[t]
-                total += gives
-                for place in range(holder.shape[1]):
-                    h = holder[j, place]
-                    if h == -1 or h == alone_in_p:
-                        continue
-                    loss = gives
-                    if contributors[j] != 1:
-                        loss = gives - min(times * left[j, place], gives) if falls else 0.0
-                    if loss <= 0:
-                        continue
-                    at = 0
-                    while at < known and who[at] != h:
-                        at += 1
-                    if at == known:
-                        who[at], takes[at] = h, 0.0
-                        known += 1
-                    takes[at] += loss
-            if inside > MOST_IN_ROW:
-                continue
+            bounds = (row_start[row], row_start[row + 1])
+            total, known = _taken(p, sign, level[t], alone_in_p, *bounds, *cells, row_cell, row_coefficient, who, takes)
             for at in range(known):
                 if total - takes[at] < level[t] * (1 - NOTHING):
                     if count == len(found_t):
@@ -96,6 +125,61 @@ def insider_questions(
                     found_t[count], found_r[count], found_h[count] = t, row, who[at]
                     count += 1
     return found_t[:count].copy(), found_r[:count].copy(), found_h[:count].copy()
+
+
+@kernel("void(i8, i8, i8, i4[::1], f8[::1], f8[::1], b1[::1], f8[::1], b1[::1])")
+def _known_to(
+    first: int,
+    alone: int,
+    last: int,
+    part_cell: Codes,
+    part_room: Floats,
+    room: Floats,
+    movable: Bools,
+    before: Floats,
+    could: Bools,
+) -> None:
+    """Take away what an insider knows, and note what was there."""
+    for k in range(first, last):
+        j = part_cell[k]
+        before[k], could[k] = room[j], movable[j]
+        if k >= alone:
+            movable[j] = False
+        else:
+            room[j] = min(room[j], part_room[k])
+
+
+@kernel(f"Tuple((i4[::1], i8))(i8, i8, i8, f8, i4[::1], i8, {_CELLS}, {_GRAPH}, i8[::1], b1[::1])")
+def _added_up(
+    target: int,
+    steps: int,
+    sign: int,
+    level: float,
+    among: Codes,
+    count: int,
+    share: Floats,
+    room: Floats,
+    headroom: Floats,
+    movable: Bools,
+    required: Bools,
+    cell_start: Codes,
+    cell_row: Codes,
+    coefficient: Ints,
+    row_start: Codes,
+    row_cell: Codes,
+    row_coefficient: Ints,
+    weight: Ints,
+    listed: Bools,
+) -> tuple[Codes, int]:
+    """Add so many relations to a sum, each the one that leaves the least to be had; its cells, and how many."""
+    known, rows = (share, room, headroom, movable, required), (row_start, row_cell, row_coefficient)
+    for _ in range(steps):
+        graph: Any = (*known, cell_start, cell_row, coefficient, *rows, weight)
+        _, more, times = _best_addition(target, among[:count], sign, level, *graph)
+        if more < 0:
+            break
+        among, count = _added(more, times, among, count, *rows, weight, listed)
+    return among, count
 
 
 @kernel(
@@ -143,19 +227,9 @@ def insider_cuts(
     count = 0
     for q in range(len(target)):
         p, first, last = target[q], part_start[insider[q]], part_start[insider[q] + 1]
-        for k in range(first, last):
-            j = part_cell[k]
-            before[k], could[k] = room[j], movable[j]
-            if k >= alone_start[insider[q]]:
-                movable[j] = False
-            else:
-                room[j] = min(room[j], part_room[k])
+        _known_to(first, alone_start[insider[q]], last, part_cell, part_room, room, movable, before, could)
         among, n = _added(row[q], 1, among, 0, *rows, weight, listed)
-        for _ in range(steps):
-            _, more, times = _best_addition(p, among[:n], sign[q], level[q], *graph)
-            if more < 0:
-                break
-            among, n = _added(more, times, among, n, *rows, weight, listed)
+        among, n = _added_up(p, steps, sign[q], level[q], among, n, *graph, listed)
         used = starts[count]
         if used + n > len(cells):
             longer = max(n, len(cells))
