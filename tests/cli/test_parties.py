@@ -18,7 +18,7 @@ pytest.importorskip("rbcl")
 from click.testing import CliRunner
 
 from discreet.cli import main
-from discreet.private import JointPlan
+from discreet.private import JointPlan, new_account
 from discreet.private.parties.files import read_party_records
 from tests.private.joint.pooled import iterated, matrix, people, pooled
 from tests.private.parties.offices import Offices, at, child
@@ -113,10 +113,13 @@ def test_numbers_that_begin_with_a_zero_stay_text(tmp_path):
 
 def other_owner(offices, name, owners, port, plan):
     account = plan.with_name(f"{name}.account")
+    new_account(account)
     return JointPlan.read(plan).run_as(name, owners[name], at(offices, name, port), account).to_dict()
 
 
 def fit(name, plan, files, port, offices, tmp_path):
+    if not (tmp_path / f"{name}.account").exists():
+        assert run("joint", "new-account", tmp_path / f"{name}.account").exit_code == 0
     return [
         *("joint", "fit", plan, files[name], "--me", name, "--coordinator", f"localhost:{port}", *PATIENCE),
         *words(offices.credentials(name)),
@@ -125,6 +128,8 @@ def fit(name, plan, files, port, offices, tmp_path):
 
 
 def union_words(name, other, file, offices, tmp_path, *more):
+    if not (tmp_path / f"log of {name}").exists():
+        assert run("union", "new-log", tmp_path / f"log of {name}").exit_code == 0
     return [
         *(file, "--me", name, "--other", other, "--id", "id", "--data", "x", "--purpose", "study"),
         *("--log", tmp_path / f"log of {name}", *words(offices.known[name]), *more),
@@ -168,7 +173,7 @@ def test_what_is_refused_before_anybody_is_asked(offices, tmp_path):
     cost = run("union", "join", *plain, "--dry-run", "--json")
     assert cost.exit_code == 0, cost.output
     assert json.loads(cost.output)["records"] == 20
-    assert not (tmp_path / "log of holder A").exists()
+    assert (tmp_path / "log of holder A").read_bytes() == b""
     (tmp_path / "plan.toml").write_text(PLAN + "surprise = 1\n")
     done = run(
         "joint",

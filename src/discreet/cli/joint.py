@@ -18,6 +18,7 @@ from discreet.cli.party_options import (
     TRANSCRIPT,
     credentials_of,
     folder_place,
+    forget,
     say_port,
     with_options,
 )
@@ -71,6 +72,18 @@ def coordinate(
 
 
 @joint.command()
+@click.argument("account", type=FILE)
+@JSON
+def new_account(account: Path, as_json: bool) -> None:
+    """Begin an owner's ACCOUNT of its models, once; fit takes only one that is there."""
+    from discreet.private.joint.account import new_account as begun
+
+    with errors(as_json):
+        begun(account)
+        result({"account": account.name}, f"A new account: {account.name}. No earlier run is in it.", as_json)
+
+
+@joint.command()
 @click.argument("plan", type=FILE)
 @click.argument("records", type=FILE, required=False)
 @click.option("--me", required=True, help="This party, as its certificate and PLAN name it.")
@@ -121,6 +134,7 @@ def fit(
         found = agreed.run_as(me, data, place or AtCoordinator(str(coordinator), credentials, patience), account)
         if found is None:
             result({"done": True}, "Random numbers were dealt.", as_json)
+            forget(place)
             return
         told = found.to_dict()
         if output is not None:
@@ -129,3 +143,4 @@ def fit(
         if transcript is not None and found.transcript is not None:
             save_transcript(found.transcript, transcript)
         result(told, found.summary(), as_json)
+        forget(place)

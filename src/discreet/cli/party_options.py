@@ -54,7 +54,15 @@ def folder_place(given: dict[str, Any], credentials: Any, patience: float) -> An
     folder, own = given.pop("folder"), given.pop("own")
     if (folder is None) != (own is None):
         raise ParameterError("--folder and --own belong together.", hint="Give both, or neither.")
-    return None if folder is None else SharedFolder(folder, own, credentials, patience)
+    return None if folder is None else SharedFolder(folder, own, credentials, patience, keep=True)
+
+
+def forget(place: Any) -> None:
+    """End a run by files once its result has been written and told; until then the same command gives it again."""
+    from discreet.private.parties.shared_folder import SharedFolder
+
+    if isinstance(place, SharedFolder):
+        place.forget()
 
 
 def say_port(as_json: bool) -> Callable[[int], None]:

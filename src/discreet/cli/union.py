@@ -18,6 +18,7 @@ from discreet.cli.party_options import (
     TRANSCRIPT,
     credentials_of,
     folder_place,
+    forget,
     say_port,
     with_options,
 )
@@ -54,6 +55,18 @@ class UnionCommands(click.Group):
 @click.group(cls=UnionCommands)
 def union() -> None:
     """Unite two files without showing identifiers: the one who joins gets the data, the one who serves sizes."""
+
+
+@union.command()
+@click.argument("log", type=FILE)
+@JSON
+def new_log(log: Path, as_json: bool) -> None:
+    """Begin a holder's LOG of unions, once; serve and join take only one that is there."""
+    from discreet.private.union.run_log import new_union_log
+
+    with errors(as_json):
+        new_union_log(log)
+        result({"log": log.name}, f"A new log: {log.name}. No earlier union is in it.", as_json)
 
 
 @union.command()
@@ -130,3 +143,4 @@ def _take_part(parties: tuple[str, str], place: Any, output: Path | None, as_jso
     if given["transcript"] is not None:
         save_transcript(record, given["transcript"])
     result(told, text, as_json)
+    forget(place)

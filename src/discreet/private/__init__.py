@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from discreet.lazy import names_from
 
 if TYPE_CHECKING:
+    from discreet.private.joint.account import new_account
     from discreet.private.joint.fits import JointFit
     from discreet.private.joint.loglinear import JointTable, TableFit
     from discreet.private.joint.plan_file import JointPlan
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from discreet.private.retrieval.web import retrieval_app, serve_retrieval
     from discreet.private.retrieval.weighted_sums import WeightedSum
     from discreet.private.union.protocol import UnionResult, UnionTerms
+    from discreet.private.union.run_log import new_union_log
     from discreet.private.union.simulation import union_sizes, unite, unite_as
 
 __all__ = [
@@ -79,6 +81,8 @@ __all__ = [
     "join_columns",
     "join_columns_as",
     "load_database",
+    "new_account",
+    "new_union_log",
     "party_statements",
     "retrieval_app",
     "retrieval_cost",
@@ -95,6 +99,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = names_from(
         __name__,
         {
+            "joint.account": ["new_account"],
             "joint.fits": ["JointFit"],
             "joint.loglinear": ["JointTable", "TableFit"],
             "joint.plan_file": ["JointPlan"],
@@ -116,6 +121,7 @@ if not TYPE_CHECKING:
             "retrieval.web": ["retrieval_app", "serve_retrieval"],
             "retrieval.weighted_sums": ["WeightedSum"],
             "union.protocol": ["UnionResult", "UnionTerms"],
+            "union.run_log": ["new_union_log"],
             "union.simulation": ["union_sizes", "unite", "unite_as"],
         },
     )

@@ -10,7 +10,7 @@ pytest.importorskip("cryptography")
 pytest.importorskip("rbcl")
 
 import discreet as ds
-from discreet.errors import ParameterError
+from discreet.errors import InputError, OutputError, ParameterError
 from discreet.private import SharedFolder, UnionTerms, VerticalTerms
 from discreet.private.joint.account import ACCOUNTS_KEPT, NO_ACCOUNTS
 from discreet.private.joint.plan_file import JointPlan
@@ -45,6 +45,12 @@ def together(tmp_path, parts):
     return found
 
 
+def begun(file):
+    """An account that is there."""
+    ds.private.new_account(file)
+    return file
+
+
 def owner(name, **account):
     levels = {"g": list("abc")}
     return lambda place: ds.private.join_as(name, people("ABC")[name], NAMES, place, levels=levels, **account)
@@ -70,8 +76,32 @@ def test_a_holder_that_names_no_list_of_unions_does_not_begin():
             ds.private.unite_as("A", data, ("A", "B"), Nowhere(), terms, **log)
 
 
+def test_a_mistyped_path_begins_no_account_and_no_list_of_unions(tmp_path):
+    """One that is begun anew has forgotten all earlier runs; so that is an act of its own."""
+    account, log = begun(tmp_path / "north.account"), tmp_path / "unions"
+    ds.private.new_union_log(log)
+    kept = account.read_bytes()
+    here = owner("A", account=tmp_path / "nort.account")(Nowhere())
+    for do in (lambda: here.table(["g"]), lambda: here.loglinear([["g"]]), lambda: here.logit("y ~ x")):
+        with pytest.raises(InputError, match=r"There is no account of models 'nort\.account'.*new-account"):
+            do()
+    terms = VerticalTerms({"A": ["y"], "B": ["x"]}, "y")
+    with pytest.raises(InputError, match="There is no account"):
+        columns = {"p": list(range(9)), "y": [1.0] * 9}
+        ds.private.join_columns_as("A", columns, terms, Nowhere(), match="p", account=tmp_path / "other")
+    data, terms = {"id": list(range(20)), "x": list(range(20))}, UnionTerms(("id",), ("x",), "study")
+    with pytest.raises(InputError, match=r"There is no log of unions 'union'.*new-log"):
+        ds.private.unite_as("A", data, ("A", "B"), Nowhere(), terms, log=tmp_path / "union")
+    assert {file.name for file in tmp_path.iterdir()} == {"north.account", "unions"}
+    for again, file in ((ds.private.new_account, account), (ds.private.new_union_log, log)):
+        with pytest.raises(OutputError, match="exists"):
+            again(file)
+        assert file.stat().st_mode & 0o077 == 0
+    assert account.read_bytes() == kept
+
+
 def test_results_say_whether_accounts_are_kept(tmp_path):
-    kept = together(tmp_path / "1", {n: lambda p, n=n: owner(n, account=tmp_path / n)(p).table(["g"]) for n in NAMES})
+    kept = together(tmp_path / "1", {n: lambda p, n=n: owner(n, account=begun(tmp_path / n))(p).table(["g"]) for n in NAMES})
     assert {one.accounts for one in kept.values()} == {ACCOUNTS_KEPT}
     none = together(tmp_path / "2", {n: lambda p, n=n: owner(n, without_account=True)(p).table(["g"]) for n in NAMES})
     assert {one.to_dict()["accounts"] for one in none.values()} == {NO_ACCOUNTS}
@@ -83,7 +113,7 @@ def test_results_say_whether_accounts_are_kept(tmp_path):
 
 def test_one_owner_alone_cannot_do_without_an_account(tmp_path):
     """The others would believe that all keep one."""
-    ways = {"A": {"account": tmp_path / "A"}, "B": {"without_account": True}, "C": {"account": tmp_path / "C"}}
+    ways = {"A": {"account": begun(tmp_path / "A")}, "C": {"account": begun(tmp_path / "C")}, "B": {"without_account": True}}
     found = together(tmp_path, {n: lambda p, n=n: owner(n, **ways[n])(p).table(["g"]) for n in NAMES})
     assert {one.kind for one in found.values()} <= {"other plan", "refused by a party"}
     assert any("accounts" in str(one) for one in found.values())
@@ -100,6 +130,8 @@ def test_two_runs_that_differ_by_a_record_are_refused_by_its_owner_as_things_are
         return together(tmp_path / folder, {name: part(name) for name in NAMES})
 
     owners = people("ABC")
+    for name in NAMES:
+        ds.private.new_account(tmp_path / f"{name}.account")
     assert all(one.counts.sum() == 600 for one in all_of("1", owners).values())
     owners["B"] = {column: values[:-1] for column, values in owners["B"].items()}
     found = all_of("2", owners)
@@ -115,6 +147,8 @@ def test_a_union_is_listed_and_asked_for_once(tmp_path):
         return lambda place: ds.private.unite_as(name, data[name], ("A", "B"), place, terms, **log)
 
     logs = {name: {"log": tmp_path / name} for name in data}
+    for one in logs.values():
+        ds.private.new_union_log(one["log"])
     first = together(tmp_path / "1", {name: part(name, **logs[name]) for name in data})
     assert {one.union for one in first.values()} == {30}
     assert not any("No list" in note for one in first.values() for note in one.notes)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import InputError, ParameterError
 from discreet.private.joint import vertical
-from discreet.private.joint.account import accounted
+from discreet.private.joint.account import accounted, new_account
 from discreet.private.joint.models import regression_task
 from discreet.private.joint.newton import NewtonTerms
 from discreet.private.joint.safety import RevealLimits
@@ -220,6 +220,9 @@ def test_how_many_say_no_does_not_show():
 def fitted(owners, accounts, formula="linear: z ~ x + g"):
     """All owners with their accounts; the fit and the transcript."""
     record, levels = Transcript(), {"g": list("abc")}
+    for name in owners:
+        if not (accounts / name).exists():
+            new_account(accounts / name)
     tasks = {
         name: accounted(regression_task(list(owners), formula, one, levels, NewtonTerms()), accounts / name, 3)
         for name, one in owners.items()

@@ -229,6 +229,8 @@ def test_after_an_end_that_was_not_heard_the_account_lets_the_same_through_again
             children = [child(lambda name=name: fitted(port, name)) for name in NAMES]
             return [one.told() for one in children]
 
+    for name in NAMES:
+        ds.private.new_account(tmp_path / f"{name}.account")
     plain, ends = relay.told, []
 
     async def telling(line, frame):

@@ -16,7 +16,7 @@ from discreet.private import ProtocolError, SharedFolder, UnionTerms
 from discreet.private.parties.files import load_transcript, save_transcript
 from discreet.private.retrieval.frames import Transcript
 from discreet.private.union.protocol import union_task
-from discreet.private.union.run_log import entered
+from discreet.private.union.run_log import entered, new_union_log
 from tests.private.joint.pooled import iterated, matrix, people, pooled
 from tests.private.parties import listening
 from tests.private.union.test_union import example
@@ -151,6 +151,7 @@ def test_the_greeting_of_somebody_else_under_a_name_is_refused(tmp_path, offices
 
 def test_a_second_run_with_a_counterpart_for_a_purpose_is_refused(tmp_path):
     log = tmp_path / "unions.jsonl"
+    new_union_log(log)
     files = example()
 
     def run():
@@ -174,6 +175,7 @@ def test_a_run_that_is_broken_off_counts(tmp_path):
     from discreet.private.parties.together import run_together
 
     log, files, record = tmp_path / "unions.jsonl", example(), Transcript()
+    new_union_log(log)
     tasks = {name: union_task(NAMES, name, files[name], TERMS) for name in NAMES}
     tasks["B"] = entered(tasks["B"], log, "A", "study")
     talks = {name: conversation(name, task, record=record) for name, task in tasks.items()}

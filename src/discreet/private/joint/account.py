@@ -22,7 +22,7 @@ from discreet.errors import InputError, ParameterError, listed
 from discreet.private.parties.conversation import Desk
 from discreet.private.parties.rounds import PartyTask, Talk
 from discreet.private.problems import ProtocolError
-from discreet.trust.private_folder import read_bounded, replace_file
+from discreet.trust.private_folder import read_bounded, replace_file, write_new_file
 
 T = TypeVar("T")
 ACCOUNTS_KEPT = (
@@ -62,6 +62,30 @@ class ModelAccount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     runs: tuple[AccountedRun, ...] = ()
 
 
+def new_account(file: str | Path) -> None:
+    """Begin an owner's account of joint models in a file that is not there yet.
+
+    A name that is mistyped later is then refused: an account that is begun anew has forgotten all earlier runs, and
+    the next one could show what changed since.
+
+    Parameters
+    ----------
+    file
+        Where to keep it; for the owner alone.
+
+    Raises
+    ------
+    OutputError
+        When the file exists, or cannot be written.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> ds.private.new_account("north.account")  # doctest: +SKIP
+    """
+    write_new_file(Path(file), msgspec.json.encode(ModelAccount(1, secrets.token_hex(KEY_BYTES))))
+
+
 def require_account(account: str | Path | None, without_account: bool) -> None:
     """Refuse to begin unless an owner keeps an account, or says that there is to be none.
 
@@ -95,12 +119,14 @@ def accounted(task: PartyTask[T], file: str | Path | None, least: int) -> PartyT
     task
         What the owner does.
     file
-        The account, which is made where there is none; for the owner alone. ``None`` keeps none, as all have agreed.
+        The account, which :func:`new_account` has begun; for the owner alone. ``None`` keeps none, as all have agreed.
     least
         Values of a column that must have changed since an earlier run, if any has.
 
     Raises
     ------
+    InputError
+        When there is no such account, or it is damaged.
     ProtocolError
         ``too many runs``, in the run, when an earlier run and this one together would show changed records, or the
         part of an owner.
@@ -176,7 +202,11 @@ def _decoded(text: str) -> Sketch:
 
 def _read(file: Path, key: str | None = None) -> ModelAccount:
     if not file.exists():
-        return ModelAccount(1, key or secrets.token_hex(KEY_BYTES))
+        raise InputError(
+            f"There is no account of models {file.name!r}.",
+            hint="Check the name: an account that is begun anew has forgotten all earlier runs. The first one is begun "
+            "by 'discreet joint new-account FILE', or ds.private.new_account(FILE).",
+        )
     try:
         found = msgspec.json.decode(read_bounded(file, "account of models", LARGEST_ACCOUNT), type=ModelAccount)
         for run in found.runs:

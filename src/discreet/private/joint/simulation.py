@@ -104,7 +104,8 @@ def join_as(
         As in :func:`join`.
     account
         File in which this owner keeps account of its models: a run that together with an earlier one would show
-        changed records, or the part of an owner, is refused. It is made where there is none.
+        changed records, or the part of an owner, is refused. :func:`new_account` begins it; one that is not there is
+        refused.
     without_account
         Keep no account, for tries with made-up records: all owners must say so, and the result does.
 
@@ -112,6 +113,8 @@ def join_as(
     ------
     ParameterError
         When neither an account is named nor that there is none.
+    InputError
+        Of the model, before anybody is asked, when there is no such account.
 
     Examples
     --------

@@ -73,6 +73,9 @@ class SharedFolder:
         Of the party; ``None`` for tries in one place, where nobody proves its name.
     patience
         Seconds to wait for a message; the run can be taken up again after that.
+    keep
+        Keep the run after its end, so that the same again gives the same result again, until :meth:`forget`: for
+        whoever writes the result to a file and may be stopped before.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class SharedFolder:
     own: str | Path
     credentials: PartyCredentials | None
     patience: float = DAY
+    keep: bool = False
 
     def meet(self, me: str, task: PartyTask[T], record: Transcript | None = None) -> T:
         """Take part in a run as one party, or go on with one.
@@ -105,6 +109,11 @@ class SharedFolder:
             desk = _FolderRun(self, me, task.plan, own, shared)
             return desk.run(task, record)
 
+    def forget(self) -> None:
+        """Remove what is secret of a run that was kept: its result is where it belongs."""
+        with alone_in(Path(self.own)):
+            _close(Path(self.own))
+
 
 class _FolderRun:
     """One party's work in a folder."""
@@ -114,6 +123,7 @@ class _FolderRun:
 
     def run(self, task: PartyTask[T], record: Transcript | None) -> T:
         if (self.own / "finished").exists():
+            _close(self.own)  # whoever was stopped in it
             raise ProtocolError("replayed message", "This run is over.", hint="Use new folders for another run.")
         identity = None
         if self.place.credentials is not None:
@@ -130,7 +140,8 @@ class _FolderRun:
                 self._say(step)
                 step = talk.send(self._heard(step))
         except StopIteration as stop:
-            self._over()
+            if not self.place.keep:
+                _close(self.own)
             result: T = stop.value
             return result
         except ProtocolError as error:
@@ -211,14 +222,17 @@ class _FolderRun:
         with contextlib.suppress(OutputError):  # the error itself is told in any case
             if not file.exists():
                 _put(file, why.encode())
-        self._over()
+        _close(self.own)
 
-    def _over(self) -> None:
-        """Remove the seed and what was received."""
-        write_new_file(self.own / "finished", b"")
-        for file in _files(self.own):
-            if file.name != "finished":
-                remove_file(file)
+
+def _close(own: Path) -> None:
+    """Say that a run is over, and remove its seed and what was received."""
+    finished = own / "finished"
+    if not finished.exists():
+        write_new_file(finished, b"")
+    for file in _files(own):
+        if file != finished:
+            remove_file(file)
 
 
 def _files(folder: Path) -> Iterator[Path]:

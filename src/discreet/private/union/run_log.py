@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.private.parties.conversation import Desk
 from discreet.private.parties.rounds import PartyTask, Talk
 from discreet.private.problems import ProtocolError
-from discreet.trust.private_folder import read_bounded, replace_file
+from discreet.trust.private_folder import read_bounded, replace_file, write_new_file
 
 T = TypeVar("T")
 LARGEST_LOG = 10_000_000
@@ -28,6 +28,29 @@ class LoggedRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     begun: str
 
 
+def new_union_log(file: str | Path) -> None:
+    """Begin a holder's list of unions in a file that is not there yet.
+
+    A name that is mistyped later is then refused: a list that is begun anew would let a counterpart ask again.
+
+    Parameters
+    ----------
+    file
+        Where to keep it; for the holder alone.
+
+    Raises
+    ------
+    OutputError
+        When the file exists, or cannot be written.
+
+    Examples
+    --------
+    >>> import discreet as ds
+    >>> ds.private.new_union_log("unions.jsonl")  # doctest: +SKIP
+    """
+    write_new_file(Path(file), b"")
+
+
 def entered(task: PartyTask[T], file: Path, other: str, purpose: str) -> PartyTask[T]:
     """The same task, entered in the log once the other has greeted and before anything of the records is sent.
 
@@ -35,6 +58,8 @@ def entered(task: PartyTask[T], file: Path, other: str, purpose: str) -> PartyTa
 
     Raises
     ------
+    InputError
+        When there is no such log, or it is damaged.
     ProtocolError
         ``too many runs``, in the run, when there was one with this counterpart for this purpose.
     """
@@ -63,7 +88,11 @@ def _enter(file: Path, new: LoggedRun) -> None:
 
 def _runs(file: Path) -> list[LoggedRun]:
     if not file.exists():
-        return []
+        raise InputError(
+            f"There is no log of unions {file.name!r}.",
+            hint="Check the name: one that is begun anew has forgotten all earlier unions. The first one is begun by "
+            "'discreet union new-log FILE', or ds.private.new_union_log(FILE).",
+        )
     try:
         lines = read_bounded(file, "log of unions", LARGEST_LOG).splitlines()
         return [msgspec.json.decode(line, type=LoggedRun) for line in lines]

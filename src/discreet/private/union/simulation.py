@@ -109,7 +109,7 @@ def unite_as(
         What this holder wants; both name the same columns and purpose.
     log
         File in which this holder lists the unions that it began: a second one with the same counterpart for the same
-        purpose is refused. It is made where there is none.
+        purpose is refused. :func:`new_union_log` begins it; one that is not there is refused.
     without_log
         Keep no list, for tries with made-up records; the result says so.
 
@@ -117,6 +117,8 @@ def unite_as(
     ------
     ParameterError
         When neither a list is named nor that there is none.
+    InputError
+        When there is no such list.
 
     Examples
     --------
