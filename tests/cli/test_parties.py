@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -202,3 +205,72 @@ def test_nobody_at_the_other_end_is_an_error_with_a_name_and_no_output(offices, 
     assert done.exit_code == 9
     assert json.loads(done.output)["message"].startswith("Party unreachable")
     assert not (tmp_path / "o.csv").exists()
+
+
+def killed_at(module: str, name: str, words) -> dict:
+    """A command in a process of its own, which is killed when it calls something."""
+
+    def work():
+        setattr(importlib.import_module(module), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+        return ended_with(words)
+
+    return child(work).told()
+
+
+def ended_with(words) -> list:
+    done = run(*words)
+    return [done.exit_code, done.output]
+
+
+def by_files(tmp_path, name) -> list:
+    return ["--folder", tmp_path / "exchange", "--own", tmp_path / f"own {name}", "--patience", 25]
+
+
+def test_a_union_by_files_that_is_killed_before_its_output_gives_it_again(offices, tmp_path):
+    one = as_csv({"id": [f"00{k}" for k in range(12)], "x": range(12)}, tmp_path / "a.csv")
+    other = as_csv({"id": [f"00{k}" for k in range(8, 18)], "x": range(108, 118)}, tmp_path / "b.csv")
+    offices.credentials("holder A")
+    offices.credentials("holder B", server=True)
+    joining = [
+        *("union", "join", *union_words("holder A", "holder B", one, offices, tmp_path)),
+        *(*by_files(tmp_path, "A"), "--output", tmp_path / "union.csv"),
+    ]
+    serving = [
+        *("union", "serve", *union_words("holder B", "holder A", other, offices, tmp_path)),
+        *(*by_files(tmp_path, "B"), "--json"),
+    ]
+    helper = child(lambda: killed_at("discreet.cli.union", "result", serving))
+    assert killed_at("discreet.private.parties.files", "write_rows", joining) == {}
+    assert helper.told() == {"result": {}}
+    assert not (tmp_path / "union.csv").exists()
+    assert ended_with(joining)[0] == 0
+    rows = (tmp_path / "union.csv").read_text().split()
+    assert sorted(map(int, rows[1:])) == [*range(12), *range(112, 118)]
+    code, out = ended_with(serving)
+    assert (code, json.loads(out)["union"]) == (0, 18)
+    for name, words in (("A", [*joining[:-1], tmp_path / "more.csv"]), ("B", serving)):
+        assert [file.name for file in (tmp_path / f"own {name}").iterdir()] == ["finished"]
+        code, out = ended_with(words)
+        assert code == 9
+        assert "This run is over" in out
+    assert not (tmp_path / "more.csv").exists()
+
+
+def test_a_model_by_files_that_is_killed_before_its_output_gives_it_again(offices, tmp_path):
+    owners, plan = people("ABC"), tmp_path / "plan.toml"
+    plan.write_text(PLAN.replace('"logit"', '"linear"').replace("y ~ x + g", "z ~ x"))
+    files = {name: as_csv(owners[name], tmp_path / f"{name}.csv") for name in owners}
+    commands = {}
+    for name in owners:
+        offices.credentials(name)
+        words = fit(name, plan, files, 1, offices, tmp_path)
+        place = words.index("--coordinator")
+        commands[name] = [*words[:place], *words[place + 4 :], *by_files(tmp_path, name)]
+    others = [child(lambda name=name: ended_with(commands[name])) for name in "BC"]
+    assert killed_at("discreet.files.new_file", "new_file", commands["A"]) == {}
+    told = [json.loads(one.told()["result"][1]) for one in others]
+    assert not (tmp_path / "A.json").exists()
+    code, out = ended_with(commands["A"])
+    assert code == 0, out
+    assert json.loads(out) == told[0] == told[1] == json.loads((tmp_path / "A.json").read_text())
+    assert [file.name for file in (tmp_path / "own A").iterdir()] == ["finished"]
