@@ -226,6 +226,33 @@ def by_files(tmp_path, name) -> list:
     return ["--folder", tmp_path / "exchange", "--own", tmp_path / f"own {name}", "--patience", 25]
 
 
+def test_a_message_that_was_altered_ends_both_commands_with_a_name_and_no_output(offices, tmp_path):
+    one = as_csv({"id": [f"00{k}" for k in range(12)], "x": range(12)}, tmp_path / "a.csv")
+    offices.credentials("holder A")
+    offices.credentials("holder B", server=True)
+    output = ["--output", tmp_path / "union.csv", "--transcript", tmp_path / "record", "--json"]
+    joining = [
+        *("union", "join", *union_words("holder A", "holder B", one, offices, tmp_path)),
+        *(*by_files(tmp_path, "A")[:-1], 1, *output),
+    ]
+    serving = [
+        *("union", "serve", *union_words("holder B", "holder A", one, offices, tmp_path)),
+        *(*by_files(tmp_path, "B")[:-1], 1, "--json"),
+    ]
+    for words in (joining, serving, joining):
+        code, out = ended_with(words)
+        assert code == 9
+        assert json.loads(out)["message"].startswith("Party unreachable")
+    (sizes,) = (file for file in (tmp_path / "exchange").iterdir() if file.name == "000001-0-1")
+    sizes.write_bytes(sizes.read_bytes()[:-1] + b"?")
+    for words in (serving, joining):
+        code, out = ended_with(words)
+        assert code == 9
+        assert json.loads(out)["message"].startswith("Tampered")
+    assert not (tmp_path / "union.csv").exists()
+    assert not (tmp_path / "record").exists()
+
+
 def test_a_union_by_files_that_is_killed_before_its_output_gives_it_again(offices, tmp_path):
     one = as_csv({"id": [f"00{k}" for k in range(12)], "x": range(12)}, tmp_path / "a.csv")
     other = as_csv({"id": [f"00{k}" for k in range(8, 18)], "x": range(108, 118)}, tmp_path / "b.csv")

@@ -86,8 +86,8 @@ def test_a_mistyped_path_begins_no_account_and_no_list_of_unions(tmp_path):
         with pytest.raises(InputError, match=r"There is no account of models 'nort\.account'.*new-account"):
             do()
     terms = VerticalTerms({"A": ["y"], "B": ["x"]}, "y")
+    columns = {"p": list(range(9)), "y": [1.0] * 9}
     with pytest.raises(InputError, match="There is no account"):
-        columns = {"p": list(range(9)), "y": [1.0] * 9}
         ds.private.join_columns_as("A", columns, terms, Nowhere(), match="p", account=tmp_path / "other")
     data, terms = {"id": list(range(20)), "x": list(range(20))}, UnionTerms(("id",), ("x",), "study")
     with pytest.raises(InputError, match=r"There is no log of unions 'union'.*new-log"):
@@ -101,7 +101,9 @@ def test_a_mistyped_path_begins_no_account_and_no_list_of_unions(tmp_path):
 
 
 def test_results_say_whether_accounts_are_kept(tmp_path):
-    kept = together(tmp_path / "1", {n: lambda p, n=n: owner(n, account=begun(tmp_path / n))(p).table(["g"]) for n in NAMES})
+    kept = together(
+        tmp_path / "1", {n: lambda p, n=n: owner(n, account=begun(tmp_path / n))(p).table(["g"]) for n in NAMES}
+    )
     assert {one.accounts for one in kept.values()} == {ACCOUNTS_KEPT}
     none = together(tmp_path / "2", {n: lambda p, n=n: owner(n, without_account=True)(p).table(["g"]) for n in NAMES})
     assert {one.to_dict()["accounts"] for one in none.values()} == {NO_ACCOUNTS}
@@ -113,7 +115,11 @@ def test_results_say_whether_accounts_are_kept(tmp_path):
 
 def test_one_owner_alone_cannot_do_without_an_account(tmp_path):
     """The others would believe that all keep one."""
-    ways = {"A": {"account": begun(tmp_path / "A")}, "C": {"account": begun(tmp_path / "C")}, "B": {"without_account": True}}
+    ways = {
+        "A": {"account": begun(tmp_path / "A")},
+        "C": {"account": begun(tmp_path / "C")},
+        "B": {"without_account": True},
+    }
     found = together(tmp_path, {n: lambda p, n=n: owner(n, **ways[n])(p).table(["g"]) for n in NAMES})
     assert {one.kind for one in found.values()} <= {"other plan", "refused by a party"}
     assert any("accounts" in str(one) for one in found.values())

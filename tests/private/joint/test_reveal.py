@@ -337,3 +337,32 @@ def test_the_sparse_way_tells_how_many_cells_each_owner_occupies_as_stated():
     assert {one.sender: len(one.body) // 32 for one in hops} == {"A": 5, "B": 11, "C": 23}
     stated = [one.learns for one in ds.private.party_statements() if one.protocol == "joint table, sparse"]
     assert any("how many cells each owner occupies" in one for one in stated)
+
+
+def test_nothing_but_the_number_of_persons_is_looked_at_with_cells_of_one_as_stated():
+    """Codes, a person far out and one who leads alone: X'X is opened, and only then somebody refuses."""
+    (told,) = [one.learns for one in ds.private.party_statements() if one.who == "every owner, before X'X is opened"]
+    assert "If min_cell is 1, nothing is looked at before X'X but how many persons there are" in told
+    owners = people(NAMES)
+    owners["B"]["x"][7] = 1e5
+    owners["B"]["g"][:] = "a"
+    owners["B"]["g"][0] = "b"
+    together = ds.private.join(owners, limits=RevealLimits(min_cell=1), levels={"g": list("abc")})
+    with pytest.raises(ProtocolError, match="leverage"):
+        together.linear("z ~ x + g")
+    kinds = {one.what.split(":")[0] for one in together.transcript.messages if one.what != "greeting"}
+    assert kinds == {"persons, cut off", "kinds of columns", "X'X"}
+
+
+def test_models_of_codes_alone_with_numbers_as_outcome_are_looked_at_as_stated():
+    """All columns are codes, the outcome is not binary: one person may lead its products with a code."""
+    (told,) = [one.learns for one in ds.private.party_statements() if one.who == "every owner, before X'X is opened"]
+    assert "or if the outcome is binary, all columns are codes and all weights are equal" in told
+    owners = people(NAMES)
+    owners["A"]["g"][:] = "a"
+    owners["A"]["g"][0] = "b"
+    for name in "BC":
+        owners[name]["g"] = np.repeat(["a", "b", "c"], [80, 60, 60])
+    with pytest.raises(ProtocolError, match="Among the records of A alone"):
+        ds.private.join(owners, levels={"g": list("abc")}).linear("z ~ g")
+    assert ds.private.join(owners, levels={"g": list("abc")}).linear("y ~ g").persons == 600

@@ -213,6 +213,13 @@ def test_an_owner_that_does_not_add_is_found(way, monkeypatch):
     assert kind_of(lambda: adding(SMALL, way, change={"B": alter})) in ("wrong sum", "tampered")
 
 
+@pytest.mark.parametrize(("way", "step"), [("shares", "shares"), ("ring", "step 2")])
+def test_the_ones_do_not_add_up_when_an_owner_leaves_its_part_out(way, step):
+    """The check sum by itself: no promise is broken, and nobody left."""
+    alter = lambda what, body: bytes(len(body)) if what.endswith(step) else body  # noqa: E731
+    assert kind_of(lambda: adding(SMALL, way, change={"B": alter})) == "wrong sum"
+
+
 def test_a_part_that_is_chosen_late_is_found():
     """The last owner sees the others' parts and shows another one than it had promised."""
     alter = lambda what, body: body[:-1] + bytes([body[-1] ^ 1]) if what.endswith(": parts") else body  # noqa: E731

@@ -307,6 +307,7 @@ def test_a_server_writes_nothing_of_questions_into_any_log(address, caplog, capf
         client.get("counts", "a3", "b99")
     written = caplog.text + "".join(capfd.readouterr())
     assert not any(word in written for word in ("a3", "b5", "b99", "question", "POST"))
+    assert [one.name for one in caplog.records if one.name.startswith(("discreet", "uvicorn", "starlette"))] == []
 
 
 def test_schemes_of_the_source_are_answered_over_the_loopback(address, made):

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-gmpy2 = pytest.importorskip("gmpy2")
-
 from discreet.private.retrieval import damgard_jurik, hidden_orders, residues
 from discreet.private.retrieval.boxes import HEAD as BOX_HEAD
 from discreet.private.retrieval.boxes import as_entries
@@ -27,6 +25,7 @@ from discreet.private.retrieval.two_servers import TwoServerXor, answer_xor
 from discreet.private.retrieval.weighted_sums import WeightedSum
 from tests.private.retrieval import observer
 
+gmpy2 = pytest.importorskip("gmpy2")
 BITS = 512
 BYTES = BITS // 8
 ENTRIES = 24
@@ -94,7 +93,8 @@ def test_a_server_sees_chance_of_one_length_whatever_is_asked(name, indices):
 
 @pytest.mark.parametrize("name", ["stern", "lipmaa", "sum"])
 def test_a_mask_that_is_used_twice_is_noticed(name, monkeypatch):
-    monkeypatch.setattr(damgard_jurik, "random_unit", lambda modulus, drawn=secrets.randbits(BITS - 8) | 1: drawn)
+    drawn = secrets.randbits(BITS - 8) | 1
+    monkeypatch.setattr(damgard_jurik, "random_unit", lambda _: drawn)
     assert "a number occurs twice" in findings(name, MIXED)
 
 

@@ -64,16 +64,16 @@ PARTY_STATEMENTS = (
                    "looked at before: persons of several owners together; the leverage of a person in the pool, which "
                    "is looked at before outcomes enter; values within a code. Not looked at: if most_own_leverage is "
                    "1; or if the outcome is binary, all columns are codes and all weights are equal, where cells are "
-                   "counted. If min_cell is 1, nothing is looked at before X'X but how many persons there are: no cell, "
-                   "nobody far out, no direction", "none: each owner looks at home", _FOLLOW),
+                   "counted. If min_cell is 1, nothing is looked at before X'X but how many persons there are: no "
+                   "cell, nobody far out, no direction", "none: each owner looks at home", _FOLLOW),
     PartyStatement("joint models, several runs", "every owner", "nothing of changes of fewer than min_cell persons "
                    "of a column, if accounts are kept; those records, if not. Each result says which",
                    "hashes are keyed BLAKE2b", "keep one account each, and never a new "
                    "one: one that is not there is refused, and begun by name only"),
     PartyStatement("joint table, sparse", "every owner", "besides: how many cells each owner occupies, and which "
                    "cells anybody does, also where the table is then refused", _DDH, _FOLLOW),
-    PartyStatement("joint table, sparse", "first owner", "besides: how many owners occupy how many cells, not which",
-                   _DDH, _FOLLOW),
+    PartyStatement("joint table, sparse", "first owner", "besides: how many cells each set of owners occupies "
+                   "together, not which cells", _DDH, _FOLLOW),
     PartyStatement("joint columns", "both owners", "that they have the same persons; which columns are of 0 and 1; "
                    "sums of products of all columns, those of columns of both to 26 bits", "ChaCha20",
                    f"{_FOLLOW}; the dealer works with neither"),

@@ -31,7 +31,7 @@ from discreet.private.union.group import (
 def union_of_codes(desk: Desk, codes: Sequence[str], what: str) -> Talk[set[str]]:
     """All codes that any party brings, told to all; nobody learns who brought which.
 
-    Codes have at most 20 bytes. The first party sees how many codes parties share, but not which.
+    Codes have at most 20 bytes. The first party sees how many codes each set of parties shares, but not which codes.
     """
     plain = [_code_block(one) for one in dict.fromkeys(codes)]
     key = secret_scalar(desk.draws, what, "key")
