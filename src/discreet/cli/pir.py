@@ -56,16 +56,25 @@ def build(
 @click.option("--port", type=click.IntRange(1, 65_535), default=8461, show_default=True)
 @click.option("--certificate", type=click.Path(path_type=Path), help="TLS: certificate chain (PEM).")
 @click.option("--certificate-key", type=click.Path(path_type=Path), help="TLS: its private key (PEM).")
+@click.option("--authorities", type=click.Path(path_type=Path), help="Mutual TLS: who comes needs their certificate.")
+@click.option("--crls", type=click.Path(path_type=Path), help="Revoked certificates, where --authorities is a file.")
 @JSON
 def serve(
-    folder: Path, host: str, port: int, certificate: Path | None, certificate_key: Path | None, as_json: bool
+    folder: Path,
+    host: str,
+    port: int,
+    certificate: Path | None,
+    certificate_key: Path | None,
+    authorities: Path | None,
+    crls: Path | None,
+    as_json: bool,
 ) -> None:
     """Answer questions about the database in FOLDER until a signal asks to stop. Questions are not logged."""
     from discreet.private.retrieval.server import RetrievalServer
     from discreet.private.retrieval.web import require_safe_address, serve_retrieval
 
     with errors(as_json):
-        context = _context(certificate, certificate_key)
+        context = _context(certificate, certificate_key, authorities, crls)
         require_safe_address(host, context)
         server = RetrievalServer(folder)
         address = f"{'https' if context else 'http'}://{host}:{port}"
@@ -73,11 +82,19 @@ def serve(
         serve_retrieval(server, host=host, port=port, ssl_context=context)
 
 
-def _context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    if certificate is None and key is None:
+def _context(
+    certificate: Path | None, key: Path | None, authorities: Path | None, crls: Path | None
+) -> ssl.SSLContext | None:
+    from discreet.trust.tls import server_context
+
+    if certificate is None and key is None and authorities is None and crls is None:
         return None
     if certificate is None or key is None:
         raise ParameterError("TLS needs --certificate and --certificate-key.", hint="Give both.")
+    if authorities is not None:
+        return server_context(certificate, key, authorities, crls)
+    if crls is not None:
+        raise ParameterError("Lists of revoked certificates belong to authorities.", hint="Give --authorities.")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(certificate, key)
@@ -97,6 +114,12 @@ def _context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | Non
 )
 @click.option("--public-key", type=click.Path(path_type=Path), help="The manifest must be signed with this key.")
 @click.option("--ca", type=click.Path(path_type=Path), help="TLS: certificates of authorities to trust (PEM).")
+@click.option(
+    "--authorities", type=click.Path(path_type=Path), help="Mutual TLS: the folder 'public' of the authority."
+)
+@click.option("--crls", type=click.Path(path_type=Path), help="Revoked certificates, where --authorities is a file.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="Mutual TLS: one's own certificate (PEM).")
+@click.option("--certificate-key", type=click.Path(path_type=Path), help="Mutual TLS: its key (PEM).")
 @JSON
 def get(
     codes: tuple[str, ...],
@@ -105,6 +128,10 @@ def get(
     scheme: str,
     public_key: Path | None,
     ca: Path | None,
+    authorities: Path | None,
+    crls: Path | None,
+    certificate: Path | None,
+    certificate_key: Path | None,
     as_json: bool,
 ) -> None:
     """Fetch cells: CODES are the codes of one cell separated by commas, once for each cell.
@@ -114,7 +141,7 @@ def get(
     from discreet.private.retrieval.client import RetrievalClient
 
     with errors(as_json):
-        context = None if ca is None else ssl.create_default_context(cafile=str(ca))
+        context = _trusting(ca, authorities, crls, (certificate, certificate_key))
         client = RetrievalClient(servers, scheme=scheme, ssl_context=context, public_key=public_key)  # type: ignore[arg-type]
         cells = client.get_many([next(csv.reader([one])) for one in codes], table=table)
         told = [
@@ -122,6 +149,19 @@ def get(
         ]
         lines = [f"{','.join(cell.codes)}: {cell.text or 'withheld'} ({cell.status})" for cell in cells]
         result({"scheme": client.scheme, "root": client.manifest.root, "cells": told}, "\n".join(lines), as_json)
+
+
+def _trusting(
+    ca: Path | None, authorities: Path | None, crls: Path | None, own: tuple[Path | None, Path | None]
+) -> ssl.SSLContext | None:
+    """TLS of a client that trusts any authority, or ours, and shows a certificate where it has one."""
+    from discreet.trust.tls import client_context
+
+    if authorities is not None and ca is None:
+        return client_context(authorities, crls, certificate=own[0], key=own[1])
+    if authorities is not None or crls is not None or own != (None, None):
+        raise ParameterError("A certificate is shown with --authorities.", hint="Give --authorities, and no --ca.")
+    return None if ca is None else ssl.create_default_context(cafile=str(ca))
 
 
 @pir.command()

@@ -25,6 +25,7 @@ from discreet.private.parties.together import run_together
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
 from tests.private.joint.pooled import people
+from tests.private.parties import listening
 
 NAMES = "ABC"
 
@@ -350,7 +351,7 @@ def test_nothing_but_the_number_of_persons_is_looked_at_with_cells_of_one_as_sta
     together = ds.private.join(owners, limits=RevealLimits(min_cell=1), levels={"g": list("abc")})
     with pytest.raises(ProtocolError, match="leverage"):
         together.linear("z ~ x + g")
-    kinds = {one.what.split(":")[0] for one in together.transcript.messages if one.what != "greeting"}
+    kinds = {one.what.split(":")[0] for one in listening.said(together.transcript)}
     assert kinds == {"persons, cut off", "kinds of columns", "X'X"}
 
 

@@ -135,6 +135,28 @@ def test_a_party_that_is_killed_ends_the_run_at_all_others(offices, at_message):
             assert told["at"] - gone < WITHIN
 
 
+@pytest.mark.parametrize("at_message", [0, 2, 4])
+@pytest.mark.parametrize("victim", ["A", "B"])
+def test_a_holder_that_is_killed_ends_a_union_at_the_other(offices, victim, at_message):
+    files, terms = dict(zip("AB", holders().values(), strict=True)), UnionTerms(("id",), ("x",), "study")
+    for name in files:
+        offices.credentials(name)
+
+    def part(port, name):
+        record = Killer(at=at_message) if name == victim else None
+        return at(offices, name, port).meet(name, union_task(tuple(files), name, files[name], terms), record).to_dict()
+
+    with coordinator(offices, list(files)) as (port, carrying):
+        children = {name: child(partial(part, port, name)) for name in files}
+        assert children.pop(victim).told() == {}
+        gone = time.monotonic()
+        for one in (*children.values(), carrying):
+            told = one.told()
+            assert told.get("error") == "party left", told
+            assert f"{victim} is gone" in told["message"]
+            assert told["at"] - gone < WITHIN
+
+
 @pytest.mark.parametrize("at_message", [0, 20])
 def test_a_coordinator_that_is_killed_ends_the_run_at_all(offices, at_message):
     warm(offices)
