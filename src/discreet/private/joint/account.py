@@ -80,8 +80,11 @@ def new_account(file: str | Path) -> None:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import discreet as ds
-    >>> ds.private.new_account("north.account")  # doctest: +SKIP
+    >>> with TemporaryDirectory() as folder:
+    ...     ds.private.new_account(Path(folder) / "north.account")
     """
     write_new_file(Path(file), msgspec.json.encode(ModelAccount(1, secrets.token_hex(KEY_BYTES))))
 

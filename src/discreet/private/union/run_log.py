@@ -45,8 +45,11 @@ def new_union_log(file: str | Path) -> None:
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import discreet as ds
-    >>> ds.private.new_union_log("unions.jsonl")  # doctest: +SKIP
+    >>> with TemporaryDirectory() as folder:
+    ...     ds.private.new_union_log(Path(folder) / "unions.jsonl")
     """
     write_new_file(Path(file), b"")
 
