@@ -19,6 +19,7 @@ from discreet.private.joint.vertical import VerticalTerms, vertical_task
 from discreet.private.parties.files import load_transcript
 from discreet.private.parties.meeting import AsHost
 from discreet.private.union.protocol import UnionTerms, union_task
+from discreet.private.union.simulation import sizes_task
 from discreet.trust.holders import Holder
 from discreet.trust.refusals import TrustRefusal
 from tests.private.joint.pooled import iterated, matrix, people, pooled
@@ -62,6 +63,43 @@ def test_three_owners_and_a_coordinator_get_the_pooled_fit(offices, tmp_path):
     carried = load_transcript(tmp_path / "carried")
     assert {one.sender for one in carried.messages} == set(NAMES)
     assert len(carried.messages) > 60
+
+
+TASKS = {
+    "table": lambda here: here.table(["g"]).counts.tolist(),
+    "sparse table": lambda here: here.table(["g"], sparse=True).counts.tolist(),
+    "log-linear": lambda here: here.loglinear([["g"]]).fitted.tolist(),
+    "poisson": lambda here: here.poisson("count ~ x").persons,
+}
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_three_owners_get_what_one_process_gives(offices, kind):
+    warm(offices)
+    levels = {"g": list("abc")}
+
+    def part(port, name):
+        return TASKS[kind](owner(name, people("ABC")[name], at(offices, name, port), levels=levels))
+
+    with coordinator(offices, NAMES) as (port, carrying):
+        children = [child(partial(part, port, name)) for name in NAMES]
+        told = [one.told() for one in children]
+        assert carrying.told() == {"result": "done"}
+    assert [one.get("result", one) for one in told] == [TASKS[kind](ds.private.join(people("ABC"), levels=levels))] * 3
+
+
+def test_three_holders_learn_sizes(offices):
+    warm(offices)
+    files = {name: {"id": list(range(k, k + 20))} for name, k in {"A": 0, "B": 10, "C": 15}.items()}
+
+    def part(port, name):
+        return at(offices, name, port).meet(name, sizes_task(NAMES, name, files[name], ["id"], 10))
+
+    with coordinator(offices, NAMES) as (port, carrying):
+        children = [child(partial(part, port, name)) for name in NAMES]
+        told = [one.told().get("result") for one in children]
+        assert carrying.told() == {"result": "done"}
+    assert told == [ds.private.union_sizes(files, ["id"])] * 3
 
 
 def test_two_owners_of_columns_and_a_dealer(offices):
