@@ -1,4 +1,4 @@
-"""Methods that look at every record by itself, or at those of a stratum, give the same release whoever does the work."""
+"""Methods that look at every record by itself, or at those of a stratum, give one release whoever does the work."""
 
 from __future__ import annotations
 
