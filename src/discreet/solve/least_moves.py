@@ -214,7 +214,7 @@ def least_absolute(
     return LeastMoves(move, cost, best, price, kept, problem.steps)
 
 
-class _Block(NamedTuple):
+class _MovesApart(NamedTuple):
     """A problem that no relation ties to others."""
 
     matrix: csr_array
@@ -223,7 +223,7 @@ class _Block(NamedTuple):
     weight: Floats
 
 
-def _solved(solve: Callable[..., LeastMoves], options: dict[str, Any], block: _Block) -> LeastMoves:
+def _solved(solve: Callable[..., LeastMoves], options: dict[str, Any], block: _MovesApart) -> LeastMoves:
     return solve(*block, **options)
 
 
@@ -252,9 +252,9 @@ def in_blocks(
     asked = np.unique(block[(lower > 0) | (upper < 0)]).tolist()
     order = [(np.flatnonzero(rows == b), np.flatnonzero(block == b)) for b in asked]
 
-    def alone(part: tuple[Ints, Ints]) -> _Block:
+    def alone(part: tuple[Ints, Ints]) -> _MovesApart:
         relations, cells = part
-        return _Block(matrix[relations][:, cells], lower[cells], upper[cells], weight[cells])
+        return _MovesApart(matrix[relations][:, cells], lower[cells], upper[cells], weight[cells])
 
     with closing(shared(partial(_solved, solve, options), alone, order, "least moves")) as results:
         found = list(results)
