@@ -24,6 +24,7 @@ PHASES: dict[str, tuple[str, str]] = {
     "groups": ("Grouping similar records", ""),
     "blocks": ("Grouping similar records", "block"),
     "strata": ("Exchanging values", "stratum"),
+    "rows": ("Working on records row by row", "part"),
     "small groups": ("Emptying fields of rare combinations", ""),
     "rare combinations": ("Emptying fields of rare combinations", ""),
     "the least cost": ("Working out the least cost", "combination"),

@@ -308,6 +308,23 @@ def test_bootstrap_samples_without_a_fit_are_drawn_again_and_counted():
     assert np.isfinite(fit.standard_errors).all()
 
 
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_samples_shared_out_give_the_same_errors_also_where_some_have_no_fit(backend):
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed (discreet[jobs])")
+    rare = np.zeros(60)
+    rare[:2] = 1
+    frame = LINEAR.append_column("rare", pa.array(rare))
+    asked = {"noise": {"x": 0.1}, "draws": 2, "bootstrap": 12}
+    alone = ds.analyse.simex(frame, "y", ["x", "rare"], **asked)
+    with joblib.parallel_config(backend=backend):
+        shared = ds.analyse.simex(frame, "y", ["x", "rare"], **asked, jobs=2)
+    assert any("had no fit and" in note for note in alone.notes)
+    assert shared.notes == alone.notes
+    assert shared.standard_errors.tobytes() == alone.standard_errors.tobytes()
+    with pytest.raises(ParameterError, match="jobs="):
+        ds.analyse.simex(frame, "y", "x", **asked, jobs=0)
+
+
 def test_fits_in_pieces_are_the_fits_of_all():
     designs = np.stack([np.column_stack([np.ones(60), X + 0.1 * k, Z]) for k in range(5)])
     whole = fit_many("poisson", designs, OUTCOMES["poisson"], WEIGHTS)

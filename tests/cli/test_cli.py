@@ -33,6 +33,31 @@ def test_run_verify_audit(folder: Path):  # noqa: F811
     assert discreet("audit", folder / "out", "--output", folder / "intervals.csv").exit_code == 6
 
 
+def test_run_shares_its_work_out_and_writes_the_same_files(folder: Path):  # noqa: F811
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed (discreet[jobs])")
+    (folder / "recipe.toml").write_text(RECIPE.replace('"suppress"', '"suppress"\nalgorithm = "modular"'))
+    assert discreet("run", folder / "recipe.toml").exit_code == 0
+    (folder / "out").rename(folder / "alone")
+    asked = []
+
+    def parallel(**options: object) -> object:
+        asked.append(options["n_jobs"])
+        return joblib.parallel.Parallel(**options)
+
+    with pytest.MonkeyPatch.context() as patch, joblib.parallel_config(backend="threading"):
+        patch.setattr(joblib, "Parallel", parallel)
+        done = discreet("run", folder / "recipe.toml", "--jobs", 3)
+    assert done.exit_code == 0, done.output
+    assert set(asked) == {3}
+    public = sorted(path.relative_to(folder / "out") for path in (folder / "out" / "public").rglob("*"))
+    assert public == sorted(path.relative_to(folder / "alone") for path in (folder / "alone" / "public").rglob("*"))
+    for path in (path for path in public if (folder / "out" / path).is_file()):
+        assert (folder / "out" / path).read_bytes() == (folder / "alone" / path).read_bytes(), path
+    refused = discreet("run", folder / "recipe.toml", "--jobs", 0)
+    assert refused.exit_code == 2
+    assert "jobs" in refused.output
+
+
 def test_json_is_one_object_a_machine_can_read(folder: Path):  # noqa: F811
     done = json.loads(discreet("run", folder / "recipe.toml", "--json").stdout)
     assert done["holds"]

@@ -80,6 +80,35 @@ def test_executors_give_the_release_of_this_process_and_never_see_the_key(
     assert KEY.secret not in written
 
 
+def test_rows_and_strata_of_noise_are_worked_on_by_executors_with_the_same_result(
+    spark: Any, executors: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.parallel.ROWS", 70)
+    steps = [
+        ds.Recode("age", intervals=[30, 60]),
+        ds.Pram({"sex": "E(0.8)"}),
+        ds.RoundRandomly(["w"], bases=5),
+        ds.AddNoise(["x", "z"], how="romm"),
+        ds.MultiplicativeNoise(columns=["y"], identifier="id", a=1.1, b=1.2),
+    ]
+    before = jobs_of(spark)
+    release = ds.protect(ds.Microdata(frame(), **ROLES), steps, key=KEY)
+    shared_out = jobs_of(spark) - before  # the records come from here, so that Spark has nothing else to do
+    with sharing(1):
+        alone = ds.protect(ds.Microdata(frame(), **ROLES), steps, key=KEY)
+    assert shared_out >= len(steps)
+    assert alone.public.records.columns.equals(release.public.records.columns)
+    for mine, theirs in zip(alone.custodian.steps, release.custodian.steps, strict=True):
+        assert mine.evidence.claim == theirs.evidence.claim
+        assert mine.evidence.facts.get("changed") == theirs.evidence.facts.get("changed")
+    assert release.verify().holds
+
+
+def jobs_of(spark: Any) -> int:
+    """How many jobs Spark was given so far."""
+    return int(spark.sparkContext._jsc.sc().statusStore().jobsList(None).size())
+
+
 def refusing(number: int) -> int:
     if number == 2:
         raise InputError("Piece 2 cannot be done.", details="canary of a value")

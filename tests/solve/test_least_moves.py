@@ -8,6 +8,7 @@ from scipy.optimize import linprog, minimize
 from scipy.sparse import block_diag, csr_array, hstack
 
 import discreet as ds
+from discreet.parallel import sharing
 from discreet.relations import build_system
 from discreet.solve.least_moves import in_blocks, least_absolute, least_squares
 from tests.tables.rounding.making import table
@@ -79,6 +80,53 @@ def test_components_solved_in_threads_are_the_answer_of_the_whole():
         assert found.kept
         assert found.cost == pytest.approx(sum(one.cost for one in alone))
         assert np.abs(whole @ found.move).max() < 1e-3
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_components_shared_out_have_the_same_answer_to_the_last_bit(backend):
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed (discreet[jobs])")
+    parts = [problem((4, 4, 4), 6), problem((3, 5), 7), problem((5, 4), 8)]
+    whole = csr_array(block_diag([p[0] for p in parts]))
+    given = [np.concatenate([p[k] for p in parts]) for k in (1, 2, 3)]
+    here = in_blocks(least_absolute, whole, *given, gap=1e-3)
+    with joblib.parallel_config(backend=backend), sharing(2):
+        there = in_blocks(least_absolute, whole, *given, gap=1e-3)
+    assert here.move.tobytes() == there.move.tobytes()
+    assert here.price.tobytes() == there.price.tobytes()
+    assert (here.cost, here.bound, here.kept, here.steps) == (there.cost, there.bound, there.kept, there.steps)
+
+
+def test_tables_that_nothing_ties_together_are_adjusted_by_jobs_as_without(monkeypatch):
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed (discreet[jobs])")
+    monkeypatch.setattr("discreet.tables.adjust.programs.SIMPLEX_UP_TO", 0)
+    rng = np.random.default_rng(8)
+    tables = []
+    for name in ("t", "u"):
+        made = table(rng.integers(20, 900, (6, 6, 6)))
+        by = dict(zip(made.variables, made.spec.hierarchies, strict=True))
+        made = ds.Table.from_cells(made.to_frame(), by=by, name=name, period=name)
+        unsafe = {(f"a{i}", f"b{i}", f"c{i}"): "U" for i in range(4)}
+        tables.append(made.marked(unsafe, protection=(30, 30)).assess())
+    both, pieces = ds.TableSet(tables), []
+
+    def parallel(**options):
+        run = joblib.parallel.Parallel(**options)
+
+        def counted(calls):
+            listed = list(calls)
+            pieces.append(len(listed))
+            return run(listed)
+
+        return counted
+
+    alone = ds.protect(both, ds.Adjust(algorithm="directions"))
+    monkeypatch.setattr(joblib, "Parallel", parallel)
+    with joblib.parallel_config(backend="threading"):
+        shared = ds.protect(both, ds.Adjust(algorithm="directions"), jobs=2)
+    assert set(pieces) == {2}
+    assert shared.custodian.evidence[0].facts == alone.custodian.evidence[0].facts
+    for mine, theirs in zip(alone.public.tables, shared.public.tables, strict=True):
+        assert np.array_equal(mine.value, theirs.value)
 
 
 def test_where_there_are_no_moves_it_says_so():

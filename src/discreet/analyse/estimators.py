@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +26,7 @@ from discreet.analyse.results import CorrectedFit, SimulationPath, WeightDiagnos
 from discreet.errors import InputError, ParameterError, counted, listed, unknown_name
 from discreet.model.arrays import Floats
 from discreet.model.blanking import Blanking
-from discreet.progress import steps as in_steps
+from discreet.parallel import shared, sharing
 
 Noise = Mapping[str, float] | Mapping[str, Mapping[str, float]]
 LEVELS = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -144,6 +146,7 @@ def simex(
     extrapolation: Extrapolant = "quadratic",
     bootstrap: int | None = 50,
     seed: int = 1,
+    jobs: int | None = None,
 ) -> CorrectedFit:
     """Add more and more noise to regressors that have some, see how coefficients move, and carry them back to none.
 
@@ -167,6 +170,8 @@ def simex(
         Samples of records for standard errors; ``None`` for none.
     seed
         Where the draws begin. They are no secret.
+    jobs
+        How many processes share the samples, through joblib (``discreet[jobs]``): all records are sent to each of them.
 
     Returns
     -------
@@ -189,7 +194,8 @@ def simex(
     '0.95 corrected, 0.79 naive'
     """
     given = _input(records, outcome, regressors, model, blanking, weight, (False, None, None))
-    return _simulated("simex", given, noise, _simulation(levels, draws, extrapolation, bootstrap, seed))
+    with sharing(jobs):
+        return _simulated("simex", given, noise, _simulation(levels, draws, extrapolation, bootstrap, seed))
 
 
 def bsimex(
@@ -208,6 +214,7 @@ def bsimex(
     extrapolation: Extrapolant = "quadratic",
     bootstrap: int | None = 50,
     seed: int = 1,
+    jobs: int | None = None,
 ) -> CorrectedFit:
     """Correct for blanking by weights and for noise by simulation and extrapolation, both at once.
 
@@ -215,7 +222,7 @@ def bsimex(
     ----------
     records, outcome, regressors, model, blanking, probabilities, weight, trim
         As in :func:`discreet.analyse.ipw`.
-    noise, levels, draws, extrapolation, bootstrap, seed
+    noise, levels, draws, extrapolation, bootstrap, seed, jobs
         As in :func:`discreet.analyse.simex`.
 
     Returns
@@ -240,7 +247,8 @@ def bsimex(
     '0.94 corrected, 0.66 naive'
     """
     given = _input(records, outcome, regressors, model, blanking, weight, (True, probabilities, trim))
-    return _simulated("bsimex", given, noise, _simulation(levels, draws, extrapolation, bootstrap, seed))
+    with sharing(jobs):
+        return _simulated("bsimex", given, noise, _simulation(levels, draws, extrapolation, bootstrap, seed))
 
 
 # ---- what they begin with ------------------------------------------------------------------------------------
@@ -369,21 +377,37 @@ def _path(
 def _bootstrapped(given: ModelInput, root: Floats, how: Simulation, weights: Floats) -> tuple[Floats, int]:
     """Standard errors from samples of the complete records, and how many samples had no fit."""
     assert how.bootstrap is not None
-    many, found, failed = len(given.design.outcome), list[Floats](), 0
-    for number in in_steps("bootstrap", range(how.bootstrap)):
-        while len(found) == number:
-            draw = np.random.default_rng([how.seed, 1, number, failed])
-            rows = draw.integers(0, many, many)
-            try:
-                found.append(corrected(_path(given, root, how, rows, weights, draw)))
-            except NoFit:
-                failed += 1
-                if failed > MOST_TRIES * how.bootstrap:
-                    raise InputError(
-                        "Samples of the records have no fit, so that there are no standard errors.",
-                        hint="Take fewer regressors, merge rare groups, or give bootstrap=None.",
-                    ) from None
+    again = partial(_refitted, given, root, how, weights)
+    found, failed = list[Floats](), 0
+    while len(found) < how.bootstrap:
+        # All samples after one without a fit begin with other draws, so that they are begun anew.
+        tries = [(number, failed) for number in range(len(found), how.bootstrap)]
+        results = shared(again, tuple, tries, "bootstrap", len(found), how.bootstrap, threads=False)
+        with closing(results):
+            for one in results:
+                if one is None:
+                    failed += 1
+                    break
+                found.append(one)
+        if failed > MOST_TRIES * how.bootstrap:
+            raise InputError(
+                "Samples of the records have no fit, so that there are no standard errors.",
+                hint="Take fewer regressors, merge rare groups, or give bootstrap=None.",
+            )
     return np.std(found, axis=0, ddof=1), failed
+
+
+def _refitted(
+    given: ModelInput, root: Floats, how: Simulation, weights: Floats, tried: tuple[int, ...]
+) -> Floats | None:
+    """Coefficients of the sample with a number after so many that had no fit; ``None`` where this one has none."""
+    many = len(given.design.outcome)
+    draw = np.random.default_rng([how.seed, 1, *tried])
+    rows = draw.integers(0, many, many)
+    try:
+        return corrected(_path(given, root, how, rows, weights, draw))
+    except NoFit:
+        return None
 
 
 def _result(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
 from math import fsum
@@ -16,12 +17,13 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.model.claims.added_noise import added_noise_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import RecordSet
+from discreet.parallel import shared
 from discreet.parameters import Number
-from discreet.progress import steps as in_steps
+from discreet.progress import checkpoint
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
 from discreet.records.together import RowsTogether, rows_with_gaps, short_number, where_rows
 from discreet.records.value_columns import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.records.additive.landing import Landed, Landing
+    from discreet.records.additive.parts import PartToMove
 
 EACH = ("independent", "proportional")
 """Ways that look at each column by itself."""
@@ -141,6 +144,7 @@ class AddNoise(Keyed, RecordMethod):
     def run(self, records: RecordSet, key: Key | None = None) -> RecordOutcome:
         """Add noise to the columns."""
         from discreet.records.additive.landing import landed
+        from discreet.records.additive.parts import moves_of
 
         assert key is not None
         names = value_columns(records, self.columns, "AddNoise")
@@ -151,19 +155,26 @@ class AddNoise(Keyed, RecordMethod):
         new = [np.zeros(len(records), np.int64) for _ in names]
         tallies = [NoiseTally(column) for column in exact]
         flagged = 0
-        for part in in_steps("noise", self._parts(records, names, exact)):
-            units = [exact[place].units[part.rows] for place in part.places]
-            there = [~exact[place].gaps[part.rows] for place in part.places]
-            moves = self._moves(records, key, names, units, part, np.logical_and.reduce(there))
-            flagged += int((moves != 0).any(axis=0).sum()) if self.how == "outliers" else 0
-            for place, mine, move, has in zip(part.places, units, moves, there, strict=True):
-                rows, mine, move = (part.rows, mine, move) if has.all() else (part.rows[has], mine[has], move[has])
-                if not len(rows):
-                    continue
-                _refuse_beyond(names[place], exact[place], ways[place], mine, move)
-                done = landed(mine, move, ways[place], tallies[place].least)
-                new[place][rows] = done.units
-                tallies[place].add(done)
+        parts = self._parts(records, names, exact)
+
+        def to_move(part: RowsTogether) -> PartToMove:
+            return self._to_move(records, key, names, exact, part)
+
+        checkpoint("noise", 0, len(parts))
+        with closing(shared(moves_of, to_move, parts, "noise", threads=False)) as results:
+            for part, moves in zip(parts, results, strict=True):
+                flagged += int((moves != 0).any(axis=0).sum()) if self.how == "outliers" else 0
+                for place, move in zip(part.places, moves, strict=True):
+                    rows = part.rows
+                    has = ~exact[place].gaps[rows]
+                    rows, move = (rows, move) if has.all() else (rows[has], move[has])
+                    if not len(rows):
+                        continue
+                    mine = exact[place].units[rows]
+                    _refuse_beyond(names[place], exact[place], ways[place], mine, move)
+                    done = landed(mine, move, ways[place], tallies[place].least)
+                    new[place][rows] = done.units
+                    tallies[place].add(done)
         return self._outcome(records, key, names, exact, ways, new, tallies, flagged)
 
     # ---- which rows get noise together ------------------------------------------------------------------------
@@ -203,67 +214,44 @@ class AddNoise(Keyed, RecordMethod):
 
     # ---- moves ---------------------------------------------------------------------------------------------------
 
-    def _moves(
-        self,
-        records: RecordSet,
-        key: Key,
-        names: Sequence[str],
-        units: Sequence[Ints],
-        part: RowsTogether,
-        whole: Bools,
-    ) -> Floats:
-        """How far the values of a part move, in the units of their columns: one row for each column.
+    def _to_move(
+        self, records: RecordSet, key: Key, names: Sequence[str], exact: Sequence[ExactColumn], part: RowsTogether
+    ) -> PartToMove:
+        """Values and draws of a part.
 
-        ``whole`` are the records without a gap: they say how large noise is, and how it goes together.
+        Records without a gap say how large noise is, and how it goes together.
         """
-        from discreet.records.additive import moves
-        from discreet.records.additive.moments import DependentColumn, centred
         from discreet.records.additive.normal_draws import normal_draws
+        from discreet.records.additive.parts import PartToMove
 
         assert records.identity is not None
         chosen = [names[place] for place in part.places]
-        everybody = part
+        identity = records.identity[part.rows]
+        whole = ~np.logical_or.reduce([exact[place].gaps[part.rows] for place in part.places])
         if not whole.all():
-            units = [column[whole] for column in units]
             part = RowsTogether(part.rows[whole], part.places, f"{part.where} without a gap")
+        units = [exact[place].units[part.rows] for place in part.places]
         self._refuse_alike(chosen, units, part)
-        identity = records.identity[everybody.rows]
         purposes = [self._purpose(records, names, name) for name in chosen]
+        besides: Ints | Floats | None = None
         if self.how == "romm":
-            return self._mixed_rows(records, key, names, units, identity)
+            purposes, order = self._blocks(records, key, names, identity)
+            identity, besides = identity[order], order
+        elif self.how == "latin_hypercube":
+            besides = np.stack([fractions(draws(key.secret, f"{p}/place", self.version, identity)) for p in purposes])
         drawn = normal_draws(key.secret, purposes, self.version, identity)
-        if self.how == "proportional":
-            return np.asarray(drawn * (self.amount**0.5 * np.stack(units)))
-        middle = centred(_from_least(units))
-        try:
-            if self.how == "latin_hypercube":
-                places = np.stack(
-                    [fractions(draws(key.secret, f"{p}/place", self.version, identity)) for p in purposes]
-                )
-                return moves.hypercube(middle, drawn, self.amount, places)
-            if self.how == "outliers":
-                factor = self._outlying(chosen, units, part)
-                return np.asarray(moves.correlated(middle, drawn, self.amount) * factor)
-            found: Floats = getattr(moves, self.how)(middle, drawn, self.amount)
-        except DependentColumn as wrong:
-            raise self._dependent(chosen, part, wrong.place) from None
-        return found
+        return PartToMove(
+            self.how, self.amount, self.flag, self.beyond, chosen, part.where, units, drawn, besides
+        )  # fmt: skip
 
-    def _mixed_rows(
-        self, records: RecordSet, key: Key, names: Sequence[str], units: Sequence[Ints], identity: Ints
-    ) -> Floats:
-        """Moves by random rotations of records that the key puts together."""
-        from discreet.records.additive.moments import centred
-        from discreet.records.additive.moves import block_sizes, rotated
-        from discreet.records.additive.normal_draws import normal_draws
+    def _blocks(self, records: RecordSet, key: Key, names: Sequence[str], identity: Ints) -> tuple[list[str], Ints]:
+        """What the draws of random rotations are for, and the order in which the key puts records together."""
+        from discreet.records.additive.moves import block_sizes
 
         purpose = self._purpose(records, names, "")
         order = np.argsort(draws(key.secret, f"{purpose}/block", self.version, identity), kind="stable")
         wide = int(block_sizes(len(identity)).max()) - 1
-        drawn = normal_draws(key.secret, [f"{purpose}/{i}" for i in range(wide)], self.version, identity[order])
-        found = np.empty((len(units), len(identity)))
-        found[:, order] = rotated(np.ascontiguousarray(centred(_from_least(units))[:, order]), drawn, self.amount)
-        return found
+        return [f"{purpose}/{i}" for i in range(wide)], order
 
     def _purpose(self, records: RecordSet, names: Sequence[str], name: str) -> str:
         """What draws are for: all that the size of a record's noise depends on besides the other records.
@@ -276,19 +264,6 @@ class AddNoise(Keyed, RecordMethod):
         told += ["together"] if self.missing == "together" else []
         digest = blake2b(json.dumps([self.how, *told]).encode(), digest_size=8).hexdigest()
         return self.purpose(f"add noise/{digest}/{name}")
-
-    def _outlying(self, names: Sequence[str], units: Sequence[Ints], part: RowsTogether) -> Floats:
-        """What the noise of every record is multiplied by; 0 for records that are no outliers."""
-        from discreet.records.additive.outlying import NoSpread, noise_factor
-
-        try:
-            return noise_factor(self.flag, np.column_stack(units).astype(np.float64), self.beyond)
-        except NoSpread as wrong:
-            raise InputError(
-                f"More than half of the values of {names[wrong.place]!r}{part.where} are equal, so that "
-                f'flag="{self.flag}" cannot say what lies far out.',
-                hint='Leave the column out, or use flag="influence".',
-            ) from None
 
     # ---- what cannot be done -------------------------------------------------------------------------------------
 
@@ -319,14 +294,6 @@ class AddNoise(Keyed, RecordMethod):
                 f"{counted(len(names), 'column')} needs at least {least}.",
                 hint='Name fewer columns, merge strata, or use how="independent".',
             )
-
-    def _dependent(self, names: Sequence[str], part: RowsTogether, place: int) -> InputError:
-        what = "ranks" if self.how == "latin_hypercube" else "values"
-        return InputError(
-            f"The {what} of {names[place]!r}{part.where} follow from {listed(names[:place])}, so that the "
-            "covariance of the columns is singular.",
-            hint='Leave the column out and compute it from the published ones, or use how="independent" or "romm".',
-        )
 
     # ---- what comes out ------------------------------------------------------------------------------------------
 
@@ -409,14 +376,6 @@ class NoiseTally:
         )
         old, new = before_squares - before**2, after_squares - after**2
         return (short_number((after - before) / old**0.5), short_number(new / old)) if old > 0 else (0.0, 1.0)
-
-
-def _from_least(units: Sequence[Ints]) -> Floats:
-    """Columns of units less the least of each: exact where the numbers themselves are too large."""
-    found = np.empty((len(units), len(units[0])))
-    for row, column in zip(found, units, strict=True):
-        row[:] = column - column.min()
-    return found
 
 
 def _refuse_infinite(records: RecordSet, name: str) -> None:

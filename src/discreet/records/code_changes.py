@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.errors import InputError, NeedsError, counted, listed, spelt, unknown_codes, unknown_name
 from discreet.files.argus.recodes import Group, grouped_codes
+from discreet.model.arrays import Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.records import MissingRange, RecordSet, stands_for_unknown
+from discreet.parallel import by_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +36,7 @@ class CodedColumn(NamedTuple):
         """The column with other values in place of the distinct ones."""
         import pyarrow as pa
 
-        return pa.chunked_array([pa.array(new, kind or pa.string()).take(self.places)])
+        return taken_by_rows(pa.array(new, kind or pa.string()), self.places)
 
     def is_unknown(self, value: Any) -> bool:
         """Whether a value is a code that stands for "unknown"."""
@@ -43,6 +46,21 @@ class CodedColumn(NamedTuple):
     def codes(self) -> list[str]:
         """The distinct values as codes."""
         return [code_of(value) for value in self.values]
+
+
+def taken_by_rows(values: pa.Array, places: pa.Array) -> pa.ChunkedArray:
+    """For every row the value at its place; rows without a place stay empty."""
+    import pyarrow as pa
+
+    # As numbers of numpy: pickled, a part of an array of pyarrow brings the whole with it.
+    found = by_rows(partial(_taken, values), places.fill_null(-1).to_numpy())
+    return pa.chunked_array([pa.concat_arrays(found)])
+
+
+def _taken(values: pa.Array, places: Ints) -> pa.Array:
+    import pyarrow as pa
+
+    return values.take(pa.array(places, mask=places < 0))
 
 
 def coded_column(records: RecordSet, name: str) -> CodedColumn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ from discreet.model.spec import TableSpec
 from discreet.model.table import Table
 from discreet.model.tableset import TableSet
 from discreet.model.units import as_fraction
+from discreet.parallel import by_rows
 from discreet.parameters import Number, Positive
 from discreet.progress import checkpoint
 from discreet.progress import steps as in_steps
@@ -161,7 +163,8 @@ class MultiplicativeNoise(Keyed, TablePublisher, RecordMethod):
             _refuse_negative(exact.units, name)
             cell = _combinations(records, self.balance) if self.balance else None
             factor = self._factors(company, record, exact.units, cell, key, name, kept)
-            changed[name] = exact.moved_by(whole_moves(exact.units, factor, self.zone), name)
+            moves = np.concatenate(by_rows(partial(whole_moves, zone=self.zone), exact.units, factor))
+            changed[name] = exact.moved_by(moves, name)
             decimals.append(exact.decimals)
         facts = {
             "columns": list(columns),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy as np
 from discreet.errors import InputError, ParameterError, counted
 from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.records import MissingRange, stands_for_unknown
-from discreet.records.code_changes import CodedColumn, number_text
+from discreet.parallel import by_rows
+from discreet.records.code_changes import CodedColumn, number_text, taken_by_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,10 +81,14 @@ def in_intervals(
 
     found = number_column(column, coded.name, coded.missing)
     names = names or interval_names(begins, found.whole)
-    place = np.searchsorted(np.array(begins, np.float64), found.numbers.astype(np.float64), side="right")
-    changed = pa.chunked_array([pa.array(list(names), pa.string()).take(pa.array(place, mask=found.aside))])
+    place = np.concatenate(by_rows(partial(_interval, np.array(begins, np.float64)), found.numbers))
+    changed = taken_by_rows(pa.array(list(names), pa.string()), pa.array(place, mask=found.aside))
     unknown = unknown_rows(column, coded.missing)
     return changed if unknown is None else pc.if_else(unknown, coded.changed(coded.codes), changed)
+
+
+def _interval(begins: Floats, numbers: Ints | Floats) -> Ints:
+    return np.searchsorted(begins, numbers.astype(np.float64), side="right")
 
 
 def interval_names(begins: Sequence[float], whole: bool) -> tuple[str, ...]:
@@ -171,13 +177,15 @@ def rounded(column: pa.ChunkedArray, coded: CodedColumn | None, base: float, tie
             raise ParameterError(
                 f"Column {name!r} holds whole numbers, and base={base:g} is none.", hint="Give a whole number."
             )
-        result: Ints | Floats = _whole_multiples(np.asarray(found.numbers, np.int64), int(unit), ties, name)
+        whole = partial(_whole_multiples, int(unit), ties, name)
+        result: Ints | Floats = np.concatenate(by_rows(whole, np.asarray(found.numbers, np.int64)))
     else:
-        result = _float_multiples(np.asarray(found.numbers, np.float64), unit, ties)
+        floating = partial(_float_multiples, unit, ties)
+        result = np.concatenate(by_rows(floating, np.asarray(found.numbers, np.float64)))
     return pa.chunked_array([pa.array(result, column.type, mask=found.aside)])
 
 
-def _whole_multiples(numbers: Ints, base: int, ties: str, name: str) -> Ints:
+def _whole_multiples(base: int, ties: str, name: str, numbers: Ints) -> Ints:
     if len(numbers) and max(int(numbers.max()), -int(numbers.min())) + base >= MOST_WHOLE:
         raise InputError(
             f"Column {name!r} holds numbers too large to be rounded exactly to multiples of {base:,}.",
@@ -189,7 +197,7 @@ def _whole_multiples(numbers: Ints, base: int, ties: str, name: str) -> Ints:
     return result
 
 
-def _float_multiples(numbers: Floats, unit: Fraction, ties: str) -> Floats:
+def _float_multiples(unit: Fraction, ties: str, numbers: Floats) -> Floats:
     """Quotients that floating point is sure of, and exact ones for the few that lie near a half."""
     quotient = numbers / float(unit)
     below = np.floor(quotient)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from discreet.jit import kernel
 from discreet.model.arrays import Floats, Ints
 from discreet.model.transition import TransitionMatrix
+from discreet.parallel import by_rows
 
 
 class DrawnCodes(NamedTuple):
@@ -48,7 +50,8 @@ def drawn_codes(
         A number from 0 up to 1 for every record, which decides.
     """
     rows = _listed(codes, matrices)
-    found = _searched(place, stratum, len(codes), rows.begin, rows.upper, fraction)
+    search = partial(_found, len(codes), rows.begin, rows.upper)
+    found = np.concatenate(by_rows(search, place, stratum, fraction))
     some = found >= 0
     counts = np.bincount(found[some], minlength=len(rows.upper))
     moves = []
@@ -82,6 +85,10 @@ def _listed(codes: Sequence[str], matrices: Sequence[TransitionMatrix]) -> Liste
     begin = np.concatenate(([0], np.cumsum(lengths)))
     made = [np.concatenate(part).astype(np.int64) for part in (to, owner, entry)]
     return ListedRows(begin, np.concatenate(upper), *made)
+
+
+def _found(codes: int, begin: Ints, upper: Floats, place: Ints, stratum: Ints, fraction: Floats) -> Ints:
+    return _searched(place, stratum, codes, begin, upper, fraction)
 
 
 @kernel("i8[::1](i8[::1], i8[::1], i8, i8[::1], f8[::1], f8[::1])")

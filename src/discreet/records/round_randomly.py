@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from math import isfinite
 from typing import Any, ClassVar
@@ -16,10 +17,11 @@ from discreet.errors import InputError, ParameterError, listed
 from discreet.keys import Key
 from discreet.methods.base import Keyed, RecordMethod
 from discreet.methods.outcome import RecordOutcome
-from discreet.model.arrays import Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.model.claims.random_rounding import randomly_rounded_claim
 from discreet.model.evidence import Evidence
 from discreet.model.records import IDENTIFIER, RecordSet
+from discreet.parallel import by_rows
 from discreet.progress import steps as in_steps
 from discreet.records.exact_columns import FLOAT_LIMIT, WHOLE_LIMIT, ExactColumn
 from discreet.records.money_columns import (
@@ -132,8 +134,6 @@ class RoundRandomly(Keyed, RecordMethod):
         given = self.bases_of.get(name, self.bases)
         assert isinstance(given, tuple)
         column, bases, decimals = in_units(money_column(records, name, self.keep), given, name)
-        base = base_of(column.units, bases)
-        rest = column.units % base
         values = np.asarray(records[name].fill_null(0).to_numpy(), np.float64)
         drawn = draws(
             key.secret,
@@ -142,9 +142,17 @@ class RoundRandomly(Keyed, RecordMethod):
             records.identity,
             (values + 0.0).view(np.uint64),
         )
-        up = fractions(drawn) * base < rest
-        new = np.where(column.gaps, column.units, column.units - rest + np.where(up, base, 0))
+        new = np.concatenate(by_rows(partial(_rounded, bases), column.units, column.gaps, fractions(drawn)))
         return MovedColumn(column.units, new, column.gaps, decimals, column.whole)
+
+
+def _rounded(bases: Sequence[tuple[int, int]], units: Ints, gaps: Bools, chance: Floats) -> Ints:
+    """Every value at the multiple below it, or above it where its draw says so; gaps stay."""
+    base = base_of(units, bases)
+    rest = units % base
+    up = chance * base < rest
+    result: Ints = np.where(gaps, units, units - rest + np.where(up, base, 0))
+    return result
 
 
 def checked_bases(argument: str, given: Any) -> Bases:

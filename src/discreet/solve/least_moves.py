@@ -10,14 +10,16 @@ bound the least cost from below, which tells how near the answer is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from discreet.jit import kernel
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.parallel import shared
 from discreet.progress import checkpoint
 from discreet.relations.components import components
 
@@ -212,10 +214,25 @@ def least_absolute(
     return LeastMoves(move, cost, best, price, kept, problem.steps)
 
 
+class _MovesApart(NamedTuple):
+    """A problem that no relation ties to others."""
+
+    matrix: csr_array
+    lower: Floats
+    upper: Floats
+    weight: Floats
+
+
+def _solved(solve: Callable[..., LeastMoves], options: dict[str, Any], block: _MovesApart) -> LeastMoves:
+    return solve(*block, **options)
+
+
 def in_blocks(
     solve: Callable[..., LeastMoves], matrix: csr_array, lower: Floats, upper: Floats, weight: Floats, **options: Any
 ) -> LeastMoves:
-    """Solve the connected components of a problem each for itself, in threads; the answer is that of the whole.
+    """Solve the connected components of a problem each for itself; the answer is that of the whole.
+
+    They are solved in threads, or shared out as :func:`discreet.parallel.shared` does it.
 
     Parameters
     ----------
@@ -235,12 +252,12 @@ def in_blocks(
     asked = np.unique(block[(lower > 0) | (upper < 0)]).tolist()
     order = [(np.flatnonzero(rows == b), np.flatnonzero(block == b)) for b in asked]
 
-    def alone(part: tuple[Ints, Ints]) -> LeastMoves:
+    def alone(part: tuple[Ints, Ints]) -> _MovesApart:
         relations, cells = part
-        return solve(matrix[relations][:, cells], lower[cells], upper[cells], weight[cells], **options)
+        return _MovesApart(matrix[relations][:, cells], lower[cells], upper[cells], weight[cells])
 
-    with ThreadPoolExecutor() as pool:
-        found = list(pool.map(alone, order))
+    with closing(shared(partial(_solved, solve, options), alone, order, "least moves")) as results:
+        found = list(results)
     move, price = np.zeros(matrix.shape[1]), np.zeros(matrix.shape[0])
     for (relations, cells), one in zip(order, found, strict=True):
         move[cells], price[relations] = one.move, one.price

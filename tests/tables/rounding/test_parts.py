@@ -128,6 +128,23 @@ def test_independent_blocks_are_rounded_each_for_itself(small):
     assert facts(release)["least_violation"] == max(facts(r)["least_violation"] for r in alone)
 
 
+def test_independent_blocks_are_shared_out_with_the_same_rounding(small):
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed (discreet[jobs])")
+    one, given = counts((6, 6, 8), seed=7), counts((5, 6, 8), seed=8)
+    by = dict(zip(given.variables, given.spec.hierarchies, strict=True))
+    other = ds.Table.from_cells(given.to_frame(), by=by, counts=True, name="u", period="another").assess()
+    seen = []
+    with reporting(lambda step: seen.append((step.stage, step.total))):
+        alone = rounded(ds.TableSet([one, other]))
+        with joblib.parallel_config(backend="threading"):
+            shared = ds.protect(ds.TableSet([one, other]), ds.Round(3, levels=False), jobs=2)
+    assert small == ["round_blocks", "round_blocks"]
+    assert ("round parts", 2) in seen
+    assert facts(shared) == facts(alone)
+    for mine, theirs in zip(alone.public.tables, shared.public.tables, strict=True):
+        assert np.array_equal(mine.value, theirs.value)
+
+
 @pytest.mark.parametrize("limit", [{"effort": 0}, {"time_limit": 0}, {"time_limit": 60}])
 def test_limits_of_parts_are_replayed(small, limit):
     one, given = counts((6, 6, 8), seed=7), counts((5, 6, 8), seed=8)
