@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.keys import Key
-from discreet.report.safe_plots.curves import bin_counts, bin_edges, kernel_sums, nearest
+from discreet.report.safe_plots.curves import bin_counts, bin_edges, in_order, kernel_sums, nearest, rungs
 from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothed
-from discreet.report.safe_plots.publishing import cost, publish
+from discreet.report.safe_plots.publishing import cost, publish, records_mark
 from discreet.report.safe_plots.request import PlotRequest, plot_request
 from discreet.report.safe_plots.summaries import mass_classes, protected_quantiles
 
@@ -199,6 +199,52 @@ def test_the_nearest_in_two_dimensions_is_that_of_all_pairs():
     apart = np.hypot(*(values[:, None, i] - values[None, :, i] for i in (0, 1)))
     np.fill_diagonal(apart, np.inf)
     assert np.allclose(nearest(values), apart.min(axis=1))
+
+
+@pytest.mark.parametrize("factor", [0.3, 8.0, 200.0])
+def test_the_short_way_through_crowds_gives_the_bandwidths_of_all_pairs(factor):
+    random = np.random.default_rng(6)
+    crowd = np.vstack(
+        [random.normal(0, 1, (150, 2)), random.normal(4, 0.01, (150, 2)), [[1e15, -1e15], [9, 9], [9, 9]]]
+    )
+    least = np.array([0.2, 0.1])
+    apart = np.hypot(*((crowd[:, None, i] - crowd[None, :, i]) / least[i] for i in (0, 1)))
+    np.fill_diagonal(apart, np.inf)
+    ratio = np.maximum(factor * apart.min(axis=1), 1)
+    wanted = np.ceil(np.log(ratio) / np.log(1.05) - 1e-9)
+    found = rungs(in_order(crowd, None)[0], least, factor, 1.05)
+    order = np.lexsort(crowd.T[::-1])
+    assert found.tolist() == wanted[order].astype(int).tolist()
+    assert 0 in found
+    assert len(set(found.tolist())) > 2
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("trim", [1, 3, 20])
+def test_the_largest_kernels_are_left_out_and_no_others(dimension, trim):
+    random = np.random.default_rng(trim)
+    values = random.integers(0, 12, (25, dimension)).astype(float)  # with ties
+    names, limits = ["x", "y"][:dimension], [(0.0, 10.0)] * dimension
+    kind = "density" if dimension == 1 else "density2d"
+    request = plot_request(kind, names, limits, width=(1.0,) * dimension, points=21, trim=trim)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 10, 21)] * dimension, indexing="ij"), axis=-1)
+    apart = ((grid[..., None, :] - values) ** 2).sum(axis=-1)
+    kernels = np.sort(np.exp(-apart / 2), axis=-1)[..., : len(values) - trim] / (2 * np.pi) ** (dimension / 2)
+    assert np.abs(sums(request, values) - kernels.sum(axis=-1)).max() < 2e-3 * len(values) / (2 * np.pi)
+
+
+def test_records_in_any_order_have_the_same_sums_and_the_same_noise():
+    random = np.random.default_rng(4)
+    values, weights = random.integers(0, 20, (300, 2)).astype(float), random.integers(1, 3, 300).astype(float)
+    turned = random.permutation(300)
+    for kind, more in (("density2d", {}), ("contours", {"local": 3.0})):
+        request = plot_request(
+            kind, ["x", "y"], [(0, 20), (0, 20)], width=(1, 1), points=41, weighted="w", largest_weight=2.0, **more
+        )
+        one, two = publish(request, values, weights, KEY), publish(request, values[turned], weights[turned], KEY)
+        assert (one.values == two.values).all()
+        assert records_mark(values, weights) == records_mark(values[turned], weights[turned])
+        assert records_mark(values, weights) != records_mark(values, weights[::-1])
 
 
 def test_values_outside_the_limits_are_in_the_outer_bins():
