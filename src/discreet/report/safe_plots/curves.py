@@ -101,8 +101,7 @@ def _by_level(step: Ints | None) -> Iterator[tuple[int, Ints | slice]]:
         return
     order = np.argsort(step, kind="stable")
     levels, begins = np.unique(step[order], return_index=True)
-    for level, mine in zip(levels.tolist(), np.split(order, begins[1:]), strict=True):
-        yield level, mine
+    yield from zip(levels.tolist(), np.split(order, begins[1:]), strict=True)
 
 
 def rungs(values: Floats, least: Floats, factor: float, rung: float) -> Ints:
