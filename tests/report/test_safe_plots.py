@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Thread
 
@@ -12,10 +13,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.keys import Key
+from discreet.report.safe_plots import drawing
 from discreet.report.safe_plots.curves import bin_counts, bin_edges, in_order, kernel_sums, nearest, rungs
 from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothed
 from discreet.report.safe_plots.publishing import cost, publish, records_mark
@@ -372,13 +375,18 @@ def numbers_in(plain) -> list[float]:
     return [plain] if isinstance(plain, float) else []
 
 
-@pytest.mark.parametrize("kind", ["histogram", "density", "box"])
+@pytest.mark.parametrize("kind", ["histogram", "density", "box", "density2d", "contours"])
 def test_no_field_holds_the_smallest_the_largest_or_a_quartile(kind):
-    values = np.random.default_rng(7).lognormal(8, 1, 501)
-    plot = ds.safe_plot(pa.table({"pay": values}), "pay", kind, limits=(0, 20_000), key=KEY)
-    secret = [values.min(), values.max(), *np.quantile(values, [0.25, 0.5, 0.75]), values.std(), values.std(ddof=1)]
-    shown = numbers_in(json.loads(json.dumps(plot.to_dict())))
-    assert not any(math.isclose(one, two, rel_tol=1e-9) for one in secret for two in shown)
+    random = np.random.default_rng(7)
+    table = pa.table({"pay": random.lognormal(8, 1, 501), "age": random.uniform(15, 90, 501)})
+    names = ["pay", "age"] if kind in ("density2d", "contours") else ["pay"]
+    limits = [(0, 20_000), (0, 100)][: len(names)]
+    plot = ds.safe_plot(table, names, kind, limits=limits, points=31 if len(names) > 1 else None, key=KEY)
+    shown = set(numbers_in(json.loads(json.dumps(plot.to_dict()))))
+    for name in names:
+        values = table[name].to_numpy()
+        secret = [values.min(), values.max(), *np.quantile(values, [0.25, 0.5, 0.75]), values.std(), values.std(ddof=1)]
+        assert not any(math.isclose(one, two, rel_tol=1e-9) for one in secret for two in shown)
     assert 501 not in [round(one, 9) for one in shown]
     assert plot.records is None
 
@@ -548,11 +556,25 @@ def test_every_plot_has_drawing_legend_band_note_and_csv(kind):
     assert plot.band.shape == plot.values.shape
 
 
-def test_counts_below_zero_are_zero_in_the_drawing_only():
+def test_counts_below_zero_are_zero_in_the_drawing_only(monkeypatch):
     data = frame(np.linspace(0, 1, 50))
-    plot = ds.safe_plot(data, "x", limits=(0, 100), width=1, key=KEY)
-    assert plot.values.min() < 0
-    assert min(row["count"] for row in plot.to_rows()) < 0
+    figures = []
+
+    def kept(draw: Callable[[Figure], None], *_rest: object) -> str:
+        figures.append(Figure())
+        draw(figures[-1])
+        return "<svg/>"
+
+    monkeypatch.setattr(drawing, "drawn", kept)
+    for kind in ("histogram", "density"):
+        plot = ds.safe_plot(data, "x", kind, limits=(0, 100), width=1, key=KEY)
+        assert plot.values.min() < 0
+        assert min(row["count" if kind == "histogram" else "density"] for row in plot.to_rows()) < 0
+        plot.image()
+    bars, line = figures[0].axes[0].patches, figures[1].axes[0].lines[0].get_ydata()
+    assert len(bars) == 100
+    assert min(bar.get_height() for bar in bars) == 0
+    assert np.min(line) == 0
 
 
 def test_the_accuracy_of_histograms_is_that_of_the_card():
