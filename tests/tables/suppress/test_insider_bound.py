@@ -15,7 +15,7 @@ from discreet.tables.suppress.bound import LeastCost, least_cost
 from discreet.tables.suppress.certified import movable_cells
 from tests.tables.suppress.test_bound import survey_table
 
-TABLES = 16
+TABLES, MORE_TABLES = 6, 100
 
 
 def bound_of(system: System, insiders: str | None) -> tuple[LeastCost, np.ndarray]:
@@ -112,10 +112,11 @@ class Judge:
         return patterns
 
 
+@pytest.mark.parametrize("tables", [TABLES, pytest.param(MORE_TABLES, marks=pytest.mark.paper)])
 @pytest.mark.parametrize("insiders", ["nonzero", "full"])
-def test_no_pattern_that_is_cheaper_than_the_bound_is_safe(insiders: str) -> None:
+def test_no_pattern_that_is_cheaper_than_the_bound_is_safe(insiders: str, tables: int) -> None:
     beyond = looked_at = 0
-    for seed in range(TABLES):
+    for seed in range(tables):
         table = tiny_table(seed)
         judge = Judge(table, insiders)
         unsafe = np.flatnonzero(judge.system.unsafe & (judge.system.upper_level > 0)).tolist()
@@ -129,7 +130,7 @@ def test_no_pattern_that_is_cheaper_than_the_bound_is_safe(insiders: str) -> Non
             looked_at += 1
             assert not judge.safe(withheld, can), f"seed {seed}"
     assert beyond
-    assert looked_at > TABLES
+    assert looked_at > tables
 
 
 @pytest.mark.parametrize("insiders", ["nonzero", "full"])
