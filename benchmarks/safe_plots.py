@@ -28,7 +28,7 @@ def _requests() -> dict[str, PlotRequest]:
 
 
 def drawn(records: int) -> dict[str, float]:
-    """CPU seconds of each plot of so many records."""
+    """CPU seconds of each plot of so many records, printed as they come."""
     random = np.random.default_rng(1)
     values = np.column_stack([random.lognormal(8, 0.5, records), random.uniform(15, 90, records)])
     found = {}
@@ -36,17 +36,28 @@ def drawn(records: int) -> dict[str, float]:
         began = process_time()
         publish(request, values[:, : len(request.variables)], None, Key.from_seed(1))
         found[name] = process_time() - began
+        print(f"  {records:>10,} records, {name}: {found[name]:.2f} CPU s", flush=True)
     return found
 
 
 @case("safe_plots")
 def safe_plots(scale: float) -> Sequence[Measure]:
-    """CPU seconds of plots of 10^7 records, beside ten times those of 10^6: no step grows faster than records."""
+    """CPU seconds of plots of 10^7 records, beside ten times those of 10^6: no step grows faster than records.
+
+    Smaller sizes, from 10 records on, are printed on the way.
+    """
     many = int(10**7 * scale)
-    fewer, more = apart(drawn, many // 10), apart(drawn, many)
+    found = {records: apart(drawn, records) for records in _sizes(many)}
+    fewer, more = found[many // 10], found[many]
     return [
         Measure(
             f"{name}, CPU s", more[name], 10 * fewer[name], 1.5, f"{many:,} records; {fewer[name]:.2f} s of a tenth"
         )
         for name in more
     ]
+
+
+def _sizes(many: int) -> list[int]:
+    """From 10 records on, each a hundred times the one before, and the last two that are compared."""
+    small = [10**power for power in (1, 3, 5) if 10**power < many // 10]
+    return [*small, many // 10, many]

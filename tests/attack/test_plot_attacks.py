@@ -99,6 +99,14 @@ def test_a_density_line_without_noise_gives_every_value_away_and_one_with_noise_
     assert np.abs(found - SAMPLE).mean() > 10
 
 
+@pytest.mark.parametrize("bandwidth", [4.16, 8.32, 16.64])
+def test_noise_defeats_deconvolution_of_wide_kernels_too(bandwidth):
+    grid = np.arange(-100, 156, 0.25)
+    z = np.exp(-0.5 * ((grid[:, None] - SAMPLE) / bandwidth) ** 2) / (np.sqrt(2 * np.pi) * bandwidth)
+    noise = 0.05 * np.random.default_rng(1).standard_normal(len(grid))
+    assert np.abs(grid[_deconvolved(z.sum(axis=1) + noise, 0.25, bandwidth)] - SAMPLE).mean() > 10
+
+
 @pytest.mark.parametrize("bandwidth", [1.0, 2.0])
 def test_published_densities_cannot_be_deconvolved(bandwidth):
     request = plot_request("density", "x", (-100, 150), width=bandwidth, points=1001, smooth=0)

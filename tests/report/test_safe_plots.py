@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Thread
 
@@ -12,13 +13,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 
 import discreet as ds
 from discreet.errors import InputError, NeedsError, ParameterError, ProtectionError
 from discreet.keys import Key
-from discreet.report.safe_plots.curves import bin_counts, bin_edges, kernel_sums, nearest
+from discreet.report.safe_plots import drawing
+from discreet.report.safe_plots.curves import bin_counts, bin_edges, in_order, kernel_sums, nearest, rungs
 from discreet.report.safe_plots.influence import bins_influence, kernels_influence, smoothed
-from discreet.report.safe_plots.publishing import cost, publish
+from discreet.report.safe_plots.publishing import cost, publish, records_mark
 from discreet.report.safe_plots.request import PlotRequest, plot_request
 from discreet.report.safe_plots.summaries import mass_classes, protected_quantiles
 
@@ -201,6 +204,52 @@ def test_the_nearest_in_two_dimensions_is_that_of_all_pairs():
     assert np.allclose(nearest(values), apart.min(axis=1))
 
 
+@pytest.mark.parametrize("factor", [0.3, 8.0, 200.0])
+def test_the_short_way_through_crowds_gives_the_bandwidths_of_all_pairs(factor):
+    random = np.random.default_rng(6)
+    crowd = np.vstack(
+        [random.normal(0, 1, (150, 2)), random.normal(4, 0.01, (150, 2)), [[1e15, -1e15], [9, 9], [9, 9]]]
+    )
+    least = np.array([0.2, 0.1])
+    apart = np.hypot(*((crowd[:, None, i] - crowd[None, :, i]) / least[i] for i in (0, 1)))
+    np.fill_diagonal(apart, np.inf)
+    ratio = np.maximum(factor * apart.min(axis=1), 1)
+    wanted = np.ceil(np.log(ratio) / np.log(1.05) - 1e-9)
+    found = rungs(in_order(crowd, None)[0], least, factor, 1.05)
+    order = np.lexsort(crowd.T[::-1])
+    assert found.tolist() == wanted[order].astype(int).tolist()
+    assert 0 in found
+    assert len(set(found.tolist())) > 2
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("trim", [1, 3, 20])
+def test_the_largest_kernels_are_left_out_and_no_others(dimension, trim):
+    random = np.random.default_rng(trim)
+    values = random.integers(0, 12, (25, dimension)).astype(float)  # with ties
+    names, limits = ["x", "y"][:dimension], [(0.0, 10.0)] * dimension
+    kind = "density" if dimension == 1 else "density2d"
+    request = plot_request(kind, names, limits, width=(1.0,) * dimension, points=21, trim=trim)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 10, 21)] * dimension, indexing="ij"), axis=-1)
+    apart = ((grid[..., None, :] - values) ** 2).sum(axis=-1)
+    kernels = np.sort(np.exp(-apart / 2), axis=-1)[..., : len(values) - trim] / (2 * np.pi) ** (dimension / 2)
+    assert np.abs(sums(request, values) - kernels.sum(axis=-1)).max() < 2e-3 * len(values) / (2 * np.pi)
+
+
+def test_records_in_any_order_have_the_same_sums_and_the_same_noise():
+    random = np.random.default_rng(4)
+    values, weights = random.integers(0, 20, (300, 2)).astype(float), random.integers(1, 3, 300).astype(float)
+    turned = random.permutation(300)
+    for kind, more in (("density2d", {}), ("contours", {"local": 3.0})):
+        request = plot_request(
+            kind, ["x", "y"], [(0, 20), (0, 20)], width=(1, 1), points=41, weighted="w", largest_weight=2.0, **more
+        )
+        one, two = publish(request, values, weights, KEY), publish(request, values[turned], weights[turned], KEY)
+        assert (one.values == two.values).all()
+        assert records_mark(values, weights) == records_mark(values[turned], weights[turned])
+        assert records_mark(values, weights) != records_mark(values, weights[::-1])
+
+
 def test_values_outside_the_limits_are_in_the_outer_bins():
     assert bin_counts(np.array([-1e300, 0.5, 1.5, 2.0, 1e300]), None, np.array([0.0, 1.0, 2.0])).tolist() == [2, 3]
 
@@ -326,13 +375,18 @@ def numbers_in(plain) -> list[float]:
     return [plain] if isinstance(plain, float) else []
 
 
-@pytest.mark.parametrize("kind", ["histogram", "density", "box"])
+@pytest.mark.parametrize("kind", ["histogram", "density", "box", "density2d", "contours"])
 def test_no_field_holds_the_smallest_the_largest_or_a_quartile(kind):
-    values = np.random.default_rng(7).lognormal(8, 1, 501)
-    plot = ds.safe_plot(pa.table({"pay": values}), "pay", kind, limits=(0, 20_000), key=KEY)
-    secret = [values.min(), values.max(), *np.quantile(values, [0.25, 0.5, 0.75]), values.std(), values.std(ddof=1)]
-    shown = numbers_in(json.loads(json.dumps(plot.to_dict())))
-    assert not any(math.isclose(one, two, rel_tol=1e-9) for one in secret for two in shown)
+    random = np.random.default_rng(7)
+    table = pa.table({"pay": random.lognormal(8, 1, 501), "age": random.uniform(15, 90, 501)})
+    names = ["pay", "age"] if kind in ("density2d", "contours") else ["pay"]
+    limits = [(0, 20_000), (0, 100)][: len(names)]
+    plot = ds.safe_plot(table, names, kind, limits=limits, points=31 if len(names) > 1 else None, key=KEY)
+    shown = set(numbers_in(json.loads(json.dumps(plot.to_dict()))))
+    for name in names:
+        values = table[name].to_numpy()
+        secret = [values.min(), values.max(), *np.quantile(values, [0.25, 0.5, 0.75]), values.std(), values.std(ddof=1)]
+        assert not any(math.isclose(one, two, rel_tol=1e-9) for one in secret for two in shown)
     assert 501 not in [round(one, 9) for one in shown]
     assert plot.records is None
 
@@ -502,11 +556,25 @@ def test_every_plot_has_drawing_legend_band_note_and_csv(kind):
     assert plot.band.shape == plot.values.shape
 
 
-def test_counts_below_zero_are_zero_in_the_drawing_only():
+def test_counts_below_zero_are_zero_in_the_drawing_only(monkeypatch):
     data = frame(np.linspace(0, 1, 50))
-    plot = ds.safe_plot(data, "x", limits=(0, 100), width=1, key=KEY)
-    assert plot.values.min() < 0
-    assert min(row["count"] for row in plot.to_rows()) < 0
+    figures = []
+
+    def kept(draw: Callable[[Figure], None], *_rest: object) -> str:
+        figures.append(Figure())
+        draw(figures[-1])
+        return "<svg/>"
+
+    monkeypatch.setattr(drawing, "drawn", kept)
+    for kind in ("histogram", "density"):
+        plot = ds.safe_plot(data, "x", kind, limits=(0, 100), width=1, key=KEY)
+        assert plot.values.min() < 0
+        assert min(row["count" if kind == "histogram" else "density"] for row in plot.to_rows()) < 0
+        plot.image()
+    bars, line = figures[0].axes[0].patches, figures[1].axes[0].lines[0].get_ydata()
+    assert len(bars) == 100
+    assert min(bar.get_height() for bar in bars) == 0
+    assert np.min(line) == 0
 
 
 def test_the_accuracy_of_histograms_is_that_of_the_card():

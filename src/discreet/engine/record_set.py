@@ -63,24 +63,9 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
         Where the records lie in a database or cluster, and nobody took them out (``data.on("memory")``).
     """
     data = gathered(data)
-    names = column_names(data.source, data.delimiter)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"The records have two columns {twice!r}.", hint="Rename one of them.")
-    roles = data.roles
-    for name in [
-        *roles,
-        *(condition.column for condition in data.leave_out),
-        *data.strata,
-        *data.hierarchies,
-        *data.labels,
-        *data.value_labels,
-        *data.missing_codes,
-    ]:
-        if name not in names:
-            raise unknown_column(name, names, "the records")
+    names, roles = record_names(data), data.roles
     about = _about(data.source, names)
-    table, left_out = _without(_plain(_read(data, names, numeric, about), data), data.leave_out)
+    table, left_out = _without(plain_columns(_read(data, names, numeric, about), data), data.leave_out)
     info = {
         name: ColumnInfo(
             role=roles.get(name, ""),
@@ -97,6 +82,26 @@ def read_record_set(data: Microdata, numeric: Collection[str] = ()) -> RecordSet
     _refuse_gaps(records, IDENTIFIER, HOUSEHOLD)
     _refuse_repeated(records)
     return records
+
+
+def record_names(data: Microdata) -> list[str]:
+    """Names of all columns, each of which stands once; roles and conditions name no others."""
+    names = column_names(data.source, data.delimiter)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"The records have two columns {twice!r}.", hint="Rename one of them.")
+    for name in [
+        *data.roles,
+        *(condition.column for condition in data.leave_out),
+        *data.strata,
+        *data.hierarchies,
+        *data.labels,
+        *data.value_labels,
+        *data.missing_codes,
+    ]:
+        if name not in names:
+            raise unknown_column(name, names, "the records")
+    return names
 
 
 def _without(table: pa.Table, conditions: Sequence[Condition]) -> tuple[pa.Table, tuple[str, ...]]:
@@ -166,7 +171,7 @@ def _read(data: Microdata, names: Sequence[str], numeric: Collection[str], about
     return columns_of(data, names, text)
 
 
-def _plain(table: pa.Table, data: Microdata) -> pa.Table:
+def plain_columns(table: pa.Table, data: Microdata) -> pa.Table:
     """The same with the few types that methods, files and the checker know; a floating-point NaN is a gap."""
     import pyarrow as pa
 
@@ -250,11 +255,15 @@ def with_identity(records: RecordSet) -> RecordSet:
     return records if records.identity is not None else replace(records, identity=_identity(records))
 
 
+def mixed_identity(columns: Sequence[pa.ChunkedArray]) -> Ints:
+    """A number for each row, which equal rows have alike."""
+    return draws(bytes(32), "identity of rows", 1, *map(_numbers, columns)).astype(np.int64)
+
+
 def _identity(records: RecordSet) -> Ints:
     """Rows that hold the same are told apart by how many stand before them."""
     named = records.with_role(IDENTIFIER)
-    columns = [_numbers(records[name]) for name in named or records.names]
-    mixed = draws(bytes(32), "identity of rows", 1, *columns).astype(np.int64)
+    mixed = mixed_identity([records[name] for name in named or records.names])
     if named:
         return mixed
     order = np.argsort(mixed, kind="stable")
@@ -294,17 +303,27 @@ def _numbers(column: pa.ChunkedArray) -> Ints:
 
 def _refuse_gaps(records: RecordSet, *roles: str) -> None:
     for name in records.with_role(*roles):
-        gaps = records[name].null_count
-        if gaps:
-            raise InputError(
-                f"{counted(gaps, 'record', 'have')} nothing in {name!r}, the {records.about(name).role}.",
-                hint="Fill it, or leave these records out.",
-            )
+        refuse_gaps(records[name].null_count, name, records.about(name).role)
+
+
+def refuse_gaps(gaps: int, name: str, role: str) -> None:
+    """Refuse records that say nothing in a column of which each must say something."""
+    if gaps:
+        raise InputError(
+            f"{counted(gaps, 'record', 'have')} nothing in {name!r}, the {role}.",
+            hint="Fill it, or leave these records out.",
+        )
 
 
 def _refuse_repeated(records: RecordSet) -> None:
     names = records.with_role(IDENTIFIER)
-    again = doubles(records.identity) if names and records.identity is not None else 0
+    if names and records.identity is not None:
+        refuse_repeated(records.identity, names)
+
+
+def refuse_repeated(identity: Ints, names: Sequence[str]) -> None:
+    """Refuse records whose identifier an earlier one has."""
+    again = doubles(identity)
     if again:
         raise InputError(
             f"{counted(again, 'record', 'have')} the identifier of an earlier record ({listed(names)}).",

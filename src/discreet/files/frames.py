@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,7 @@ def file_columns(path: Path, delimiter: str = ",") -> list[str]:
         try:
             return list(pq.read_schema(path).names)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise _no_parquet(path, error) from None
+            raise no_parquet(path, error) from None
     with path.open("rb") as stream:
         first = stream.readline(LONGEST_HEADER)
     if first.startswith(WORKBOOKS):
@@ -135,7 +135,7 @@ def rows_of_file(path: Path) -> int:
     try:
         return int(pq.read_metadata(path).num_rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _no_parquet(path, error) from None
+        raise no_parquet(path, error) from None
 
 
 def column_names(source: Any, delimiter: str = ",") -> list[str]:
@@ -194,9 +194,9 @@ def _read_parquet(path: Path, wanted: list[str], codes: set[str]) -> pa.Table:
         groups = _large_parts([file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)])
         read = [file.read_row_groups(part, columns=wanted) for part in groups]
         table = pa.concat_tables(read) if read else file.read(columns=wanted)
-        _validate(table)
+        refuse_damaged(table)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _no_parquet(path, error) from None
+        raise no_parquet(path, error) from None
     return table
 
 
@@ -213,7 +213,7 @@ def _large_parts(rows: Sequence[int]) -> list[list[int]]:
     return parts
 
 
-def _validate(table: pa.Table) -> None:
+def refuse_damaged(table: pa.Table) -> None:
     """Refuse damaged pages: text that is none, and codes that no dictionary has."""
     import pyarrow as pa
 
@@ -233,7 +233,7 @@ def _validate(table: pa.Table) -> None:
                 raise pa.ArrowInvalid("A code is missing in its dictionary.")
 
 
-def _no_parquet(path: Path, error: Exception) -> InputError:
+def no_parquet(path: Path, error: Exception) -> InputError:
     return InputError(
         f"The file {path.name!r} is not a Parquet file that can be read.",
         hint="Check that it was written completely and that its name is right.",
@@ -256,19 +256,28 @@ def _read_csv(path: Path, wanted: list[str], types: dict[str, Any], delimiter: s
         return csv.read_csv(
             path,
             parse_options=csv.ParseOptions(delimiter=delimiter),
-            convert_options=csv.ConvertOptions(
-                include_columns=wanted,
-                column_types=types,
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
+            convert_options=csv_options(wanted, types),
         )
     except pa.ArrowInvalid as error:
-        if "UTF8" in str(error):
-            raise not_utf8(path) from None
-        if "Empty CSV file" in str(error):  # a header without a line end
-            raise no_records() from None
-        raise not_regular(path.name, error) from None
+        raise unreadable_csv(path, error) from None
+
+
+def csv_options(wanted: Sequence[str], types: Mapping[str, Any]) -> Any:
+    """How columns of csv files are read: an empty field is a gap."""
+    from pyarrow import csv
+
+    return csv.ConvertOptions(
+        include_columns=list(wanted), column_types=dict(types), null_values=[""], strings_can_be_null=True
+    )
+
+
+def unreadable_csv(path: Path, error: Exception) -> InputError:
+    """Error for a csv file that Arrow refused."""
+    if "UTF8" in str(error):
+        return not_utf8(path)
+    if "Empty CSV file" in str(error):  # a header without a line end
+        return no_records()
+    return not_regular(path.name, error)
 
 
 def not_regular(name: str, error: Exception) -> InputError:

@@ -7,9 +7,11 @@ bandwidth, which never has more influence than one of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from discreet.model.arrays import Floats, Ints
+from discreet.model.arrays import Bools, Floats, Ints
 from discreet.report.safe_plots.request import FLAT, PlotRequest
 
 FINE, FINE_FLAT = 64, 16
@@ -19,6 +21,8 @@ REACH = 8.5
 RUNG, RUNG_FLAT = 1.01, 1.05
 """Local bandwidths are rounded up to such steps above the least."""
 BLOCK = 2_000_000
+MOST_SQUARES = 2**30
+"""Squares to each side of the middle that are told apart."""
 
 
 def bin_edges(limits: tuple[float, float], width: float) -> Floats:
@@ -52,10 +56,9 @@ def kernel_sums(request: PlotRequest, width: tuple[float, ...], values: Floats, 
     flat = request.kind in FLAT
     total = np.zeros([request.points] * len(grids))
     rung = RUNG_FLAT if flat else RUNG
-    step = rungs(values, least, request.local, rung) if request.local else np.zeros(len(values), np.int64)
+    values, weights = in_order(values, weights)
     largest = np.zeros((request.trim, *total.shape))
-    for level in np.unique(step).tolist():
-        mine = np.flatnonzero(step == level) if step.any() else slice(None)
+    for level, mine in _by_level(rungs(values, least, request.local, rung) if request.local else None):
         bandwidth = least * rung**level
         some = values[mine]
         many = None if weights is None else weights[mine]
@@ -67,20 +70,57 @@ def kernel_sums(request: PlotRequest, width: tuple[float, ...], values: Floats, 
     return total - largest.sum(axis=0) if request.trim else total
 
 
+def in_order(values: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
+    """Records sorted by their values and then weights, so that equal ones stand together; -0 is 0."""
+    columns = [values[:, place] + 0.0 for place in range(values.shape[1])]
+    columns += [] if weights is None else [weights + 0.0]
+    if len(columns) == 1:
+        columns = [np.sort(columns[0])]
+    elif not _rising(columns):
+        order = np.lexsort(columns[::-1])
+        columns = [column[order] for column in columns]
+    number = values.shape[1]
+    return np.column_stack(columns[:number]), None if weights is None else columns[number]
+
+
+def _rising(columns: Sequence[Floats]) -> bool:
+    """Whether rows are sorted already."""
+    equal = np.ones(len(columns[0]) - 1, np.bool_)
+    for column in columns:
+        step = np.diff(column)
+        if (step[equal] < 0).any():
+            return False
+        equal &= step == 0
+    return True
+
+
+def _by_level(step: Ints | None) -> Iterator[tuple[int, Ints | slice]]:
+    """Each level with its records, which keep their order."""
+    if step is None:
+        yield 0, slice(None)
+        return
+    order = np.argsort(step, kind="stable")
+    levels, begins = np.unique(step[order], return_index=True)
+    yield from zip(levels.tolist(), np.split(order, begins[1:]), strict=True)
+
+
 def rungs(values: Floats, least: Floats, factor: float, rung: float) -> Ints:
     """How many steps above the least each record's bandwidth lies: its factor times the distance to the nearest other.
 
     Axes are measured in their least bandwidths. Of equal records the distance is 0.
     """
-    ratio = factor * nearest(values / least)
+    ratio = factor * nearest(values / least, 1 / factor)
     with np.errstate(divide="ignore"):
         found = np.ceil(np.log(np.maximum(ratio, 1.0)) / np.log(rung) - 1e-9)
     steps: Ints = found.astype(np.int64)
     return steps
 
 
-def nearest(values: Floats) -> Floats:
-    """Distance of every record to the nearest other: by order in one dimension, by a tree in two; never all pairs."""
+def nearest(values: Floats, enough: float = 0.0) -> Floats:
+    """Distance of every record to the nearest other: by order in one dimension, by a tree in two; never all pairs.
+
+    Distances of at most ``enough`` may be told as 0: in two dimensions, most records of a crowd need no search then.
+    """
     if values.shape[1] == 1:
         order = np.argsort(values[:, 0], kind="stable")
         gap = np.diff(values[order, 0])
@@ -89,16 +129,42 @@ def nearest(values: Floats) -> Floats:
         return found
     from scipy.spatial import cKDTree
 
-    # Equal records would make one leaf of a tree that everybody looks through.
-    ones, back, count = np.unique(values[:, 0] + 1j * values[:, 1], return_inverse=True, return_counts=True)
-    points = np.column_stack([ones.real, ones.imag])
+    # Equal records stand together where they are in order; they would make one leaf that everybody looks through.
+    place = _place_among_equals(values)
+    points = values[place == 0]
+    number = np.cumsum(place == 0) - 1
     distance = np.zeros(len(points))
-    single = np.flatnonzero(count == 1)
-    if len(points) > 1:
-        distance[single] = np.asarray(cKDTree(points).query(points[single], k=2)[0])[:, 1]
-    else:
+    single = np.flatnonzero((np.bincount(number) == 1) & ~_crowded(points, enough))
+    if len(points) == 1:
         distance[single] = np.inf
-    return distance[back]
+    elif len(single):
+        distance[single] = np.asarray(cKDTree(points).query(points[single], k=2)[0])[:, 1]
+    found = distance[number]
+    return found
+
+
+def _place_among_equals(values: Floats) -> Ints:
+    """How many equal rows stand directly before each."""
+    begins = np.ones(len(values), np.bool_)
+    begins[1:] = (values[1:] != values[:-1]).any(axis=1)
+    rows = np.arange(len(values))
+    places: Ints = rows - np.maximum.accumulate(np.where(begins, rows, 0))
+    return places
+
+
+def _crowded(points: Floats, enough: float) -> Bools:
+    """Which points share a square, of which no two points lie further apart than ``enough``."""
+    found = np.zeros(len(points), np.bool_)
+    if not enough > 0:
+        return found
+    square = np.floor(points / (enough / np.sqrt(2)))
+    inside = np.flatnonzero((np.abs(square) < MOST_SQUARES).all(axis=1))
+    across, along = (square[inside, axis].astype(np.int64) + MOST_SQUARES for axis in (0, 1))
+    name = across * (2 * MOST_SQUARES) + along
+    order = np.argsort(name)
+    same = np.diff(name[order]) == 0
+    found[inside[order]] = np.r_[False, same] | np.r_[same, False]
+    return found
 
 
 def _shared(values: Floats, start: float, step: float, number: int) -> tuple[Ints, Floats]:
@@ -165,19 +231,32 @@ def _flat_sums(values: Floats, weights: Floats | None, grids: list[Floats], band
 
 
 def _largest(values: Floats, grids: list[Floats], bandwidth: Floats, number: int) -> Floats:
-    """The largest contributions of records of one bandwidth at every point: those of the nearest."""
+    """The largest contributions of records of one bandwidth, in order, at every point: those of the nearest."""
     shape = [len(grid) for grid in grids]
     peak = float(np.prod(1 / (np.sqrt(2 * np.pi) * bandwidth)))
     found = np.zeros((number, int(np.prod(shape))))
     taken = min(number, len(values))
-    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids)) / bandwidth
-    from scipy.spatial import cKDTree
+    if len(grids) == 1:
+        distance = _nearest_on_line(values[:, 0], grids[0], taken) / bandwidth[0]
+    else:
+        from scipy.spatial import cKDTree
 
-    ones, count = np.unique(values / bandwidth, axis=0, return_counts=True)
-    kept = np.repeat(ones, np.minimum(count, taken), axis=0)  # more equal ones than are taken change nothing
-    distance = np.asarray(cKDTree(kept).query(points, k=list(range(1, taken + 1)))[0])
-    found[:taken] = peak * np.exp(-0.5 * distance.T**2)
+        points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids)) / bandwidth
+        kept = values[_place_among_equals(values) < taken]  # more equal ones than are taken change nothing
+        # Few points look into a tree of many records, so it is the making that counts, not the balance.
+        tree = cKDTree(kept / bandwidth, balanced_tree=False, compact_nodes=False)
+        distance = np.asarray(tree.query(points, k=list(range(1, taken + 1)))[0]).T
+    found[:taken] = peak * np.exp(-0.5 * distance**2)
     return found.reshape(number, *shape)
+
+
+def _nearest_on_line(values: Floats, grid: Floats, taken: int) -> Floats:
+    """Distances of each point to the nearest of some rising values, the nearest first: one row a neighbour."""
+    beside = np.searchsorted(values, grid) + np.arange(-taken, taken)[:, None]
+    there = (beside >= 0) & (beside < len(values))
+    apart = np.where(there, np.abs(values[np.clip(beside, 0, len(values) - 1)] - grid), np.inf)
+    found: Floats = np.sort(apart, axis=0)[:taken]
+    return found
 
 
 def _merge(one: Floats, two: Floats) -> Floats:

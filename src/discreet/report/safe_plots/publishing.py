@@ -12,7 +12,7 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.model.arrays import Floats
 from discreet.report.safe_plots.account import ChargedAccount
-from discreet.report.safe_plots.curves import bin_counts, bin_edges, grid_of, kernel_sums
+from discreet.report.safe_plots.curves import bin_counts, bin_edges, grid_of, in_order, kernel_sums
 from discreet.report.safe_plots.influence import Influence, bins_influence, kernels_influence, smoothed
 from discreet.report.safe_plots.request import BOX_BINS, FLAT, PlotRequest
 from discreet.report.safe_plots.result import SafePlot
@@ -58,7 +58,7 @@ def publish(
     allow_gaps
         Whether records without a number are left out.
     """
-    values, weights = _usable(request, values, weights, allow_gaps)
+    values, weights = in_order(*_usable(request, values, weights, allow_gaps))
     mu_squared = cost(request)
     content = records_mark(values, weights)
     mark = hashlib.sha256(f"{version}\n{request.canonical}\n".encode() + content).hexdigest()
@@ -96,15 +96,9 @@ def records_mark(values: Floats, weights: Floats | None) -> bytes:
     Noise hangs on this and not on the sums that are drawn: their last digits depend on the order of adding up and on
     the number of threads, and so the same request would now and then have another noise.
     """
-    columns = [values[:, place] + 0.0 for place in range(values.shape[1])]  # -0 is 0
-    columns += [] if weights is None else [weights + 0.0]
-    if len(columns) == 1:
-        ordered = [np.sort(columns[0])]
-    else:
-        order = np.lexsort(columns[::-1])
-        ordered = [column[order] for column in columns]
+    values, weights = in_order(values, weights)
     digest = hashlib.sha256(f"{len(values)} records".encode())
-    for column in ordered:
+    for column in (*values.T, *(() if weights is None else (weights,))):
         digest.update(column.tobytes())
     return digest.digest()
 

@@ -8,28 +8,26 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.engine.draws import draws, fractions
-from discreet.engine.record_set import read_record_set
-from discreet.errors import InputError, OutputError, ParameterError, ProtectionError, counted, unknown_column
-from discreet.files.frames import condition_mask, read_columns
+from discreet.errors import InputError, OutputError, ParameterError, ProtectionError, counted
 from discreet.keys import Key
 from discreet.methods.base import Method
-from discreet.model.arrays import Bools, Floats, Ints
+from discreet.model.arrays import Floats, Ints
 from discreet.model.custodian import RecordCustodian
 from discreet.model.microdata import Microdata
 from discreet.model.release import Release
 from discreet.recipe.job import RecipeJob
 from discreet.recipe.schema import OutputPart, Recipe
-from discreet.records.guarded_areas import GuardedAreas, guard_areas
-from discreet.records.household_sample import draw_systematic, pseudo_strata
+from discreet.records.guarded_areas import GuardedAreas
+from discreet.records.household_sample import pseudo_strata
 from discreet.records.recode import Recode
 from discreet.records.swap import Swap
+from discreet.server.extracts.drawing import DrawnSample, draw_sample, swap_columns
 from discreet.server.extracts.file import ExtractFile, open_file, write_file
 from discreet.server.extracts.plan import ExtractPlan, ShownAreasPart, read_plan
 from discreet.trust import SigningKey
@@ -37,24 +35,6 @@ from discreet.verbs.protect import protect
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-POPULATION = "population"
-
-
-@dataclass(frozen=True)
-class DrawnSample:
-    """Records that were drawn, how areas may be shown, and where the households stood."""
-
-    columns: pa.Table
-    areas: GuardedAreas | None
-    levels: tuple[str, ...]
-    """Levels of areas that are shown, from the coarsest on."""
-    finest: str
-    """The finest level that the records have, shown or not."""
-    guarded: Mapping[str, GuardedAreas]
-    household: Ints
-    position: Ints
-    """Of every record in the source, sorted by area."""
 
 
 def build_file(
@@ -123,111 +103,6 @@ def build_file(
     return open_file(path, hashes=True)
 
 
-# ---- the sample ---------------------------------------------------------------------------------------------
-
-
-def draw_sample(plan: ExtractPlan, job: RecipeJob, key: Key) -> DrawnSample:
-    """Draw households, and see how areas may be shown: by the population of all records."""
-    records = read_record_set(job.microdata(), [name for method in plan.methods for name in _numbers(method)])
-    table, part = records.columns, plan.geography
-    for name in (*plan.variables, *part.levels, *_swap_columns(plan)):
-        if name not in table.column_names:
-            raise unknown_column(name, table.column_names, "the records")
-    if plan.data.weight is not None:
-        raise ParameterError(
-            "The records have weights, and a systematic sample of them would need others.",
-            hint="Leave weight out of [data]; give populations of areas by reference.",
-        )
-    paths = _paths(table, part.levels)
-    shown = _shown_levels(plan)
-    areas = None
-    if shown:
-        areas = guard_areas(_population(plan, job, paths, len(shown)), part.threshold)
-        shown = shown[: areas.levels]
-    guarded = {name: guard_areas(_counted(table, name), part.threshold) for name in part.guarded}
-    household = _encoded(table[str(plan.data.household)])
-    area = np.unique(paths.astype("U"), axis=0, return_inverse=True)[1].reshape(-1)
-    alone: Bools | None = None
-    if plan.collective:
-        masks = [np.asarray(condition_mask(table, one).fill_null(False), np.bool_) for one in plan.collective]
-        alone = np.logical_and.reduce(masks)
-    # By the name alone: a later edition of the same records draws the same households, so that no two editions differ
-    # in whom they show.
-    purpose = f"systematic sample/{plan.name}"
-    start = float(fractions(draws(key.secret, purpose, 1, np.zeros(1, np.int64)))[0])
-    chosen = draw_systematic(household, area, plan.sample.density, start, alone)
-    if not chosen.any():
-        raise ProtectionError("No household was drawn.", hint="Raise density of [sample].")
-    position = np.empty(len(area), np.int64)
-    position[np.lexsort((np.arange(len(area)), area))] = np.arange(len(area))
-    if alone is not None and alone.any():  # drawn one by one, so that nobody tells who lives with whom
-        household = np.where(alone, household.max() + 1 + np.cumsum(alone), household)
-    rows = np.flatnonzero(chosen)
-    return DrawnSample(table.take(rows), areas, shown, part.levels[-1], guarded, household[rows], position[rows])
-
-
-def _numbers(method: Method) -> Sequence[str]:
-    found: Sequence[str] = getattr(method, "numbers", ())
-    return found
-
-
-def _swap_columns(plan: ExtractPlan) -> list[str]:
-    return [] if plan.swap is None else [*plan.swap.profile, *([plan.swap.within] if plan.swap.within else [])]
-
-
-def _shown_levels(plan: ExtractPlan) -> tuple[str, ...]:
-    """Levels down to the finest that is a variable; none where all areas are suppressed."""
-    part = plan.geography
-    named = [place for place, name in enumerate(part.levels) if name in plan.variables]
-    return () if part.suppress or not named else tuple(part.levels[: max(named) + 1])
-
-
-def _encoded(column: pa.ChunkedArray) -> Ints:
-    found: Ints = np.asarray(column.combine_chunks().dictionary_encode().indices, np.int64)
-    return found
-
-
-def _paths(table: pa.Table, levels: Sequence[str]) -> Any:
-    """Codes of all levels, record by record."""
-    import pyarrow as pa
-
-    columns = []
-    for name in levels:
-        if table[name].null_count:
-            raise InputError(f"{counted(table[name].null_count, 'record')} have no {name!r}.", hint="Fill it in.")
-        columns.append(np.asarray(table[name].cast(pa.string()).to_pylist(), object))
-    return np.stack(columns, axis=1)
-
-
-def _population(plan: ExtractPlan, job: RecipeJob, paths: Any, depth: int) -> dict[tuple[str, ...], float]:
-    """Persons per unit: in the reference census where there is one, otherwise among all records."""
-    found: dict[tuple[str, ...], float] = {}
-    units, counts = np.unique(paths[:, :depth].astype("U"), axis=0, return_counts=True)
-    here = dict(zip(map(tuple, units.tolist()), counts.tolist(), strict=True))
-    if plan.geography.reference is None:
-        return {unit: float(count) for unit, count in here.items()}
-    names = list(plan.geography.levels[:depth])
-    rows = read_columns(job.input(plan.geography.reference), [*names, POPULATION], text=names)
-    listed = zip(*(rows[name].to_pylist() for name in names), rows[POPULATION].to_pylist(), strict=True)
-    for *unit, persons in listed:
-        if persons is None or not float(persons) >= 0:
-            raise InputError("The reference has units without a population.", hint="Give persons for every unit.")
-        found[tuple(unit)] = found.get(tuple(unit), 0.0) + float(persons)
-    missing = len(set(here) - set(found))
-    if missing:
-        raise InputError(f"The reference lacks {counted(missing, 'unit')} of the records.", hint="Add them.")
-    return {unit: found[unit] for unit in here}
-
-
-def _counted(table: pa.Table, name: str) -> dict[tuple[str, ...], float]:
-    from collections import Counter
-
-    import pyarrow as pa
-
-    codes = Counter(table[name].cast(pa.string()).drop_null().to_pylist())
-    return {(code,): float(count) for code, count in codes.items()}
-
-
 # ---- protection ---------------------------------------------------------------------------------------------
 
 
@@ -271,7 +146,7 @@ def _microdata(plan: ExtractPlan, drawn: DrawnSample) -> Microdata:
     import pyarrow as pa
 
     levels = plan.geography.levels
-    names = [name for name in dict.fromkeys([*plan.variables, *_swap_columns(plan)]) if name not in levels]
+    names = [name for name in dict.fromkeys([*plan.variables, *swap_columns(plan)]) if name not in levels]
     columns: dict[str, Any] = {name: drawn.columns[name] for name in names}
     if drawn.levels and drawn.areas is not None:
         columns[drawn.levels[-1]] = drawn.columns[drawn.finest].cast(pa.string())  # merged after the exchange

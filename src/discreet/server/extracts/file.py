@@ -25,7 +25,7 @@ from discreet.trust.private_folder import read_bounded, write_new_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.server.extracts.building import DrawnSample
+    from discreet.server.extracts.drawing import DrawnSample
 
 FORMAT = "discreet extract file 1"
 RECORDS, BOOK, LIMITS, MANIFEST, SIGNATURE = "records.parquet", "codebook.json", "limits.json", "file.json", "file.sig"
