@@ -105,8 +105,8 @@ def insider_questions(
     """
     found_t, found_r, found_h = np.empty(256, np.int32), np.empty(256, np.int32), np.empty(256, np.int64)
     count = 0
-    cells = (room, movable, required, contributors, holder, left)
     who, takes = np.empty(3 * MOST_IN_ROW, np.int64), np.empty(3 * MOST_IN_ROW)
+    cells: Any = (room, movable, required, contributors, holder, left, row_cell, row_coefficient, who, takes)
     for t in range(len(target)):
         p = target[t]
         alone_in_p = holder[p, 0] if contributors[p] == 1 else -1
@@ -114,8 +114,7 @@ def insider_questions(
             if abs(coefficient[e]) != 1:
                 continue
             row, sign = cell_row[e], direction[t] * coefficient[e]
-            bounds = (row_start[row], row_start[row + 1])
-            total, known = _taken(p, sign, level[t], alone_in_p, *bounds, *cells, row_cell, row_coefficient, who, takes)
+            total, known = _taken(p, sign, level[t], alone_in_p, row_start[row], row_start[row + 1], *cells)
             for at in range(known):
                 if total - takes[at] < level[t] * (1 - NOTHING):
                     if count == len(found_t):
@@ -220,7 +219,7 @@ def insider_cuts(
     """
     known = (share, room, headroom, movable, required)
     rows = (row_start, row_cell, row_coefficient)
-    graph: Any = (*known, cell_start, cell_row, coefficient, row_start, row_cell, row_coefficient, weight)
+    sums: Any = (*known, cell_start, cell_row, coefficient, row_start, row_cell, row_coefficient, weight, listed)
     cells, coefficients = np.empty(1024, np.int32), np.empty(1024)
     starts, owner, among = np.zeros(256, np.int64), np.empty(256, np.int32), np.empty(1024, np.int32)
     before, could = np.empty(len(part_cell)), np.empty(len(part_cell), np.bool_)
@@ -229,7 +228,7 @@ def insider_cuts(
         p, first, last = target[q], part_start[insider[q]], part_start[insider[q] + 1]
         _known_to(first, alone_start[insider[q]], last, part_cell, part_room, room, movable, before, could)
         among, n = _added(row[q], 1, among, 0, *rows, weight, listed)
-        among, n = _added_up(p, steps, sign[q], level[q], among, n, *graph, listed)
+        among, n = _added_up(p, steps, sign[q], level[q], among, n, *sums)
         used = starts[count]
         if used + n > len(cells):
             longer = max(n, len(cells))

@@ -124,7 +124,7 @@ def nearest(values: Floats, enough: float = 0.0) -> Floats:
     if values.shape[1] == 1:
         order = np.argsort(values[:, 0], kind="stable")
         gap = np.diff(values[order, 0])
-        found = np.empty(len(values))
+        found: Floats = np.empty(len(values))
         found[order] = np.minimum(np.r_[np.inf, gap], np.r_[gap, np.inf])
         return found
     from scipy.spatial import cKDTree

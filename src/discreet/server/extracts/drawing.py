@@ -19,7 +19,7 @@ from discreet.errors import InputError, ParameterError, ProtectionError, counted
 from discreet.files.frames import condition_mask, no_records, read_columns
 from discreet.keys import Key
 from discreet.methods.base import Method
-from discreet.model.arrays import Bools, Ints
+from discreet.model.arrays import Bools, Codes, Ints
 from discreet.model.microdata import Microdata
 from discreet.model.records import HOUSEHOLD, IDENTIFIER
 from discreet.recipe.job import RecipeJob
@@ -51,7 +51,7 @@ class DrawnSample:
 
 
 @dataclass(frozen=True)
-class Places:
+class RecordPlaces:
     """What the draw looks at, of every record that is not left out."""
 
     kept: Bools
@@ -141,7 +141,7 @@ class _Numbered:
 
     def __init__(self) -> None:
         self.found: dict[str, int] = {}
-        self.parts: list[Ints] = []
+        self.parts: list[Codes] = []
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Number the codes of a part; gaps, which are refused in the end, have any number."""
@@ -161,7 +161,7 @@ class _Numbered:
         return codes, place[np.concatenate(self.parts)]
 
 
-def look_at_places(records: RecordBatches, plan: ExtractPlan) -> Places:
+def look_at_places(records: RecordBatches, plan: ExtractPlan) -> RecordPlaces:
     """Read what the draw looks at, and refuse gaps, identifiers that stand twice, and areas without a code."""
     import pyarrow as pa
 
@@ -201,9 +201,11 @@ def look_at_places(records: RecordBatches, plan: ExtractPlan) -> Places:
         if gaps[name]:
             raise InputError(f"{counted(gaps[name], 'record')} have no {name!r}.", hint="Fill it in.")
     area, units = _areas(list(levels.values()))
-    guarded = {name: {(code,): float(many) for code, many in found.items()} for name, found in counts.items()}
+    guarded: dict[str, dict[Unit, float]] = {
+        name: {(code,): float(many) for code, many in found.items()} for name, found in counts.items()
+    }
     together = np.concatenate(alone) if plan.collective else None
-    return Places(every, pa.chunked_array(homes), area, units, together, guarded)
+    return RecordPlaces(every, pa.chunked_array(homes), area, units, together, guarded)
 
 
 def _not_left_out(piece: pa.Table, records: RecordBatches) -> Bools:
@@ -248,7 +250,7 @@ def _population(plan: ExtractPlan, job: RecipeJob, units: Mapping[Unit, int], de
 # ---- the second reading -------------------------------------------------------------------------------------
 
 
-def taken_rows(records: RecordBatches, names: Sequence[str], places: Places, rows: Ints, home: str) -> pa.Table:
+def taken_rows(records: RecordBatches, names: Sequence[str], places: RecordPlaces, rows: Ints, home: str) -> pa.Table:
     """Columns of the drawn records, read part by part.
 
     Raises
