@@ -87,7 +87,7 @@ class LeafQuestion:
             plain = column is not None and column in whole
             asked[f"sum{i}"] = self._sum(self.remote.column(str(column)) if plain else amount, safe=not plain)
         for i, amount in enumerate(nonzero.values()):
-            asked[f"nonzero{i}"] = records.count(where=amount != 0)
+            asked[f"nonzero{i}"] = (amount.nullif(0)).count()
         for i, column in enumerate(whole):
             # A gap counts as a number below zero, and what it is is asked when there is one.
             asked[f"least{i}"] = self.remote.column(column).fill_null(-1).min()
