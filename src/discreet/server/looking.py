@@ -122,6 +122,3 @@ async def _try(service: Service, who: Identity, dataset: Dataset, question: Ques
 
     if wanted:
         await service.workplace.run(size, work)
-
-
-__all__ = ["ACTION", "NOTHING_AGAINST", "OnlyChecked", "why_not"]
