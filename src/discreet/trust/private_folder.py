@@ -7,6 +7,7 @@ import fcntl
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from discreet.stopping import uninterrupted, written
 SECRET, OPEN = 0o600, 0o644
 OTHERS = 0o077
 """What group and others may do: nothing, where secrets lie."""
+PATIENCE = 30.0
+"""Seconds to wait for somebody else who changes a file."""
 
 
 def make_private_folder(folder: Path) -> None:
@@ -191,3 +194,46 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@contextmanager
+def alone_with(path: Path) -> Iterator[None]:
+    """Hold a file for oneself while it is read and replaced, so that two who add to it both find what the other added.
+
+    Raises
+    ------
+    OutputError
+        When somebody else holds it for long, or it cannot be locked.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        handle = _file_locked(path)
+        if handle is not None:
+            break
+        if time.monotonic() > end:
+            raise OutputError(f"Somebody else is at work with {path.name!r}.", hint="Try again in a moment.")
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _file_locked(path: Path) -> int | None:
+    """A handle with the lock of the file that has this name now; ``None`` while somebody else has it."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise OutputError(f"Cannot open {path.name!r}: {error.strerror}.", hint="Check its place.") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), path.stat()):
+            return handle  # not replaced between opening and locking
+    except OSError as error:
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.ENOENT):
+            os.close(handle)
+            raise OutputError(
+                f"The file {path.name!r} cannot be locked: {error.strerror}.", hint="Keep it on a local file system."
+            ) from None
+    os.close(handle)
+    return None

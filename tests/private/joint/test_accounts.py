@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import time
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
 pytest.importorskip("cryptography")
@@ -12,9 +16,14 @@ pytest.importorskip("rbcl")
 import discreet as ds
 from discreet.errors import InputError, OutputError, ParameterError
 from discreet.private import SharedFolder, UnionTerms, VerticalTerms
-from discreet.private.joint.account import ACCOUNTS_KEPT, NO_ACCOUNTS
+from discreet.private.joint.account import ACCOUNTS_KEPT, NO_ACCOUNTS, accounted
 from discreet.private.joint.plan_file import JointPlan
+from discreet.private.parties.conversation import Desk, RunPlan
+from discreet.private.parties.rounds import PartyTask
 from discreet.private.problems import ProtocolError
+from discreet.private.union.run_log import entered
+from discreet.trust import private_folder
+from discreet.trust.private_folder import replace_file
 from tests.private.joint.pooled import people
 
 NAMES = ["A", "B", "C"]
@@ -162,3 +171,99 @@ def test_a_union_is_listed_and_asked_for_once(tmp_path):
     assert again["B"].kind == "too many runs"
     tried = together(tmp_path / "3", {name: part(name, without_log=True) for name in data})
     assert all("No list of unions was kept" in one.summary() for one in tried.values())
+
+
+AT_ONCE = 8
+
+
+def all_at_once(do):
+    """What becomes of the same step in as many threads, all begun at the same moment: its result, or its error."""
+    start, found = threading.Barrier(AT_ONCE), []
+
+    def work(number):
+        start.wait()
+        try:
+            found.append(do(number))
+        except ProtocolError as error:
+            found.append(error.kind)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(AT_ONCE)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def desk(number, parties=("A", "B", "C")):
+    return Desk(parties[0], RunPlan("test", parties, {}), None, None, session=bytes([number]) * 16)
+
+
+def silent(parties=("A", "B", "C"), **columns):
+    """A task that says nothing."""
+
+    def work(_desk):
+        return None
+        yield
+
+    return PartyTask(RunPlan("test", parties, {}), work, b"", columns=lambda: columns)
+
+
+def run_through(task, at):
+    with suppress(StopIteration):
+        next(task.work(at))
+
+
+@pytest.fixture
+def slow_disk(monkeypatch):
+    """Writing an account takes a while: runs at the same moment would all have read it before."""
+
+    def slowly(*given):
+        time.sleep(0.05)
+        replace_file(*given)
+
+    for module in ("joint.account", "union.run_log"):
+        monkeypatch.setattr(f"discreet.private.{module}.replace_file", slowly)
+
+
+def test_runs_that_begin_at_the_same_moment_find_each_other_in_the_account(tmp_path, slow_disk):
+    file = begun(tmp_path / "A.account")
+
+    def run(number):
+        # each differs from each other one by two persons
+        values = np.array([*range(100), 1000 + number, 2000 + number])
+        run_through(accounted(silent(x=values), file, least=10), desk(number))
+        return "begun"
+
+    found = all_at_once(run)
+    assert sorted(found) == ["begun"] + ["too many runs"] * (AT_ONCE - 1)
+
+
+def test_no_run_is_lost_from_the_account_when_several_begin_at_the_same_moment(tmp_path, slow_disk):
+    file = begun(tmp_path / "A.account")
+
+    def run(number):
+        run_through(accounted(silent(**{f"x{number}": np.arange(100)}), file, least=10), desk(number))
+        return "begun"
+
+    assert all_at_once(run) == ["begun"] * AT_ONCE
+    assert len(json.loads(file.read_text())["runs"]) == AT_ONCE
+
+
+def test_of_unions_that_begin_at_the_same_moment_one_goes_on(tmp_path, slow_disk):
+    file = tmp_path / "unions"
+    ds.private.new_union_log(file)
+
+    def run(number):
+        run_through(entered(silent(), file, "B", "study"), desk(number))
+        return "begun"
+
+    assert sorted(all_at_once(run)) == ["begun"] + ["too many runs"] * (AT_ONCE - 1)
+    assert len(file.read_text().splitlines()) == 1
+
+
+def test_an_account_that_somebody_holds_for_long_ends_the_run_in_words(tmp_path, monkeypatch):
+    file = begun(tmp_path / "A.account")
+    monkeypatch.setattr(private_folder, "PATIENCE", 0.1)
+    with private_folder.alone_with(file), pytest.raises(OutputError, match="Somebody else is at work with 'A.account'"):
+        run_through(accounted(silent(x=np.arange(100)), file, least=10), desk(1))

@@ -22,7 +22,7 @@ from discreet.errors import InputError, ParameterError, listed
 from discreet.private.parties.conversation import Desk
 from discreet.private.parties.rounds import PartyTask, Talk
 from discreet.private.problems import ProtocolError
-from discreet.trust.private_folder import read_bounded, replace_file, write_new_file
+from discreet.trust.private_folder import alone_with, read_bounded, replace_file, write_new_file
 
 T = TypeVar("T")
 ACCOUNTS_KEPT = (
@@ -142,7 +142,8 @@ def accounted(task: PartyTask[T], file: str | Path | None, least: int) -> PartyT
     sketches = {name: _sketch(values, key) for name, values in task.columns().items()}
 
     def work(desk: Desk) -> Talk[T]:
-        _enter(Path(file), account.key, desk, sketches, least)
+        with alone_with(Path(file)):  # two runs at the same moment must find each other
+            _enter(Path(file), account.key, desk, sketches, least)
         return (yield from task.work(desk))
 
     return replace(task, work=work)

@@ -13,7 +13,7 @@ from discreet.errors import InputError
 from discreet.private.parties.conversation import Desk
 from discreet.private.parties.rounds import PartyTask, Talk
 from discreet.private.problems import ProtocolError
-from discreet.trust.private_folder import read_bounded, replace_file, write_new_file
+from discreet.trust.private_folder import alone_with, read_bounded, replace_file, write_new_file
 
 T = TypeVar("T")
 LARGEST_LOG = 10_000_000
@@ -69,7 +69,9 @@ def entered(task: PartyTask[T], file: Path, other: str, purpose: str) -> PartyTa
     _runs(file)  # one that cannot be read is told before anybody waits
 
     def work(desk: Desk) -> Talk[T]:
-        _enter(file, LoggedRun(desk.session.hex(), other, purpose, datetime.now(UTC).isoformat(timespec="seconds")))
+        begun = datetime.now(UTC).isoformat(timespec="seconds")
+        with alone_with(file):  # two runs at the same moment must find each other
+            _enter(file, LoggedRun(desk.session.hex(), other, purpose, begun))
         return (yield from task.work(desk))
 
     return replace(task, work=work)
