@@ -240,6 +240,43 @@ def test_saved_tables_have_the_same_bytes_whatever_the_jobs(method: Any, tmp_pat
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes(), file
 
 
+def test_parts_of_an_optimum_are_shared_out_and_give_the_same_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of two periods have no cell in common: each is a part of its own."""
+    draw = np.random.default_rng(4)
+    names = {name: [f"{name}{i}" for i in range(6)] for name in ("a", "b")}
+    by = {name: ds.Hierarchy.flat(codes) for name, codes in names.items()}
+    tables = []
+    for period in ("2024", "2025"):
+        columns = {name: draw.choice(codes, 250) for name, codes in names.items()}
+        frame = pa.table({**columns, "turnover": draw.lognormal(3, 1.4, 250).round()})
+        made = ds.tabulate(frame, by=by, value="turnover", name=f"t{period}", period=period)
+        tables.append(made.assess(ds.PPercent(15)))
+    both, pieces = ds.TableSet(tables), []
+
+    def parallel(**options: Any) -> Any:
+        run = joblib.parallel.Parallel(**options)
+
+        def counted(calls: Any) -> Any:
+            listed = list(calls)
+            pieces.append(len(listed))
+            return run(listed)
+
+        return counted
+
+    alone = ds.protect(both, ds.Suppress(algorithm="optimal"))
+    monkeypatch.setattr(joblib, "Parallel", parallel)
+    with joblib.parallel_config(backend="threading"):
+        shared = ds.protect(both, ds.Suppress(algorithm="optimal"), jobs=2)
+        limited = ds.protect(both, ds.Suppress(algorithm="optimal", effort=400), jobs=2)
+    assert pieces == [2]  # a limit of programs is one for all parts: they go one after the other
+    assert limited.verify().holds
+    efforts = [release.custodian.evidence[0].effort for release in (alone, shared)]
+    assert efforts[0] == efforts[1]
+    assert efforts[0]["proven"] == 1
+    for mine, theirs in zip(alone.public.tables, shared.public.tables, strict=True):
+        assert mine.to_frame().equals(theirs.to_frame())
+
+
 def test_no_key_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws are made here; what goes to other processes is pickled, and the key is in none of it."""
     sent: list[bytes] = []

@@ -265,5 +265,5 @@ def test_of_unions_that_begin_at_the_same_moment_one_goes_on(tmp_path, slow_disk
 def test_an_account_that_somebody_holds_for_long_ends_the_run_in_words(tmp_path, monkeypatch):
     file = begun(tmp_path / "A.account")
     monkeypatch.setattr(private_folder, "PATIENCE", 0.1)
-    with private_folder.alone_with(file), pytest.raises(OutputError, match="Somebody else is at work with 'A.account'"):
+    with private_folder.alone_with(file), pytest.raises(OutputError, match="Somebody else is at work"):
         run_through(accounted(silent(x=np.arange(100)), file, least=10), desk(1))

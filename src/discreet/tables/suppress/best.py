@@ -75,6 +75,7 @@ def _improved(
         seconds=limits.seconds_left,
         solver=solver,
         max_programs=left,
+        spread=True,
     )
     if found.struck_at is not None:
         left = 0
@@ -174,6 +175,7 @@ def _optimum(
     max_rounds: int = MOST_ROUNDS,
     max_iterations: int | None = None,
     max_programs: int | None = None,
+    spread: bool = False,
 ) -> Optimum:
     targets = np.array(sorted(start.families), np.int64)
     up, down = needed_levels(system)
@@ -198,6 +200,7 @@ def _optimum(
         max_rounds=max_rounds,
         max_iterations=max_iterations,
         max_programs=max_programs,
+        spread=spread,
     )
 
 

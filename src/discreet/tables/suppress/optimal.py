@@ -9,13 +9,17 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from discreet.model.arrays import Bools, Floats, Ints
+from discreet.parallel import shared
 from discreet.relations.components import components
 from discreet.tables.suppress.branching import BranchingSearch
 from discreet.tables.suppress.cuts import Cut, CutPrograms, PatternDemands, rooms
@@ -79,6 +83,7 @@ def optimal(
     time_limit: float | None = None,
     solver: Literal["highs", "scip"] = "highs",
     cuts: Sequence[Cut] = (),
+    spread: bool = False,
 ) -> Optimum:
     """Withhold cells so that every demand is met, at the least cost.
 
@@ -99,7 +104,7 @@ def optimal(
     gap
         Stop when the pattern is proved to cost at most this share more than the cheapest one.
     max_nodes, max_rounds
-        Most nodes of all integer programs, and most rounds of cuts.
+        Most nodes of all integer programs, and most rounds of cuts, of cells that hang together.
     max_iterations, max_programs
         Most iterations of all linear programs, and most programs, after which the best pattern so far is given.
     time_limit
@@ -108,6 +113,9 @@ def optimal(
         ``"highs"``: integer programs again and again; ``"scip"``: one tree, with cuts added inside it.
     cuts
         Inequalities that are known to hold for all patterns that meet the demands.
+    spread
+        Whether several processes may share cells that do not hang together, as :func:`discreet.parallel.shared` has
+        it; not where there is a limit of iterations, programs or time for all of them.
 
     Raises
     ------
@@ -129,13 +137,10 @@ def optimal(
     >>> np.flatnonzero(best.withheld).tolist(), best.cost, best.bound, best.proven
     ([0, 1, 3, 4], 75.0, 75.0, True)
     """
-    kind: type[BranchingSearch] | type[TreeSearch] = BranchingSearch
     if solver == "scip":
-        from discreet.tables.suppress.tree import TreeSearch as Tree
         from discreet.tables.suppress.tree import refuse_without_scip
 
         refuse_without_scip()
-        kind = Tree
     deadline = None if time_limit is None else time.monotonic() + time_limit
     limits = SearchLimits(gap, max_nodes, max_rounds, deadline, max_iterations, max_programs)
     mobile = _mobile(matrix, value, lower, upper, movable)
@@ -145,27 +150,96 @@ def optimal(
     wanted = np.flatnonzero(demands.level > 0)
     for k in wanted[label[demands.target[wanted]] < 0].tolist():
         raise impossible(k)
-    effort: Counter[str] = Counter()
-    withheld = required.copy()
-    bound = float(cost[required & (label < 0)].sum())
-    for number in range(int(label.max(initial=-1)) + 1):
+
+    def part(number: int) -> _Part:
         inside = np.flatnonzero(label == number)
         which = wanted[label[demands.target[wanted]] == number]
-        if not len(which):
-            bound += float(cost[inside][required[inside]].sum())
-            continue
         place = np.full(len(value), -1, np.int64)
         place[inside] = np.arange(len(inside))
-        attackers = CutPrograms(
-            matrix[:, inside], value[inside], lower[inside], upper[inside], demands.on(place, which)
+        return _Part(
+            (matrix[:, inside], value[inside], lower[inside], upper[inside]),
+            demands.on(place, which),
+            cost[inside],
+            required[inside],
+            start_pattern[inside] | required[inside],
+            which,
+            [Cut(place[cut.cell], cut.coefficient, cut.right) for cut in cuts if np.all(place[cut.cell] >= 0)],
         )
-        start = start_pattern[inside] | required[inside]
-        known = [Cut(place[cut.cell], cut.coefficient, cut.right) for cut in cuts if np.all(place[cut.cell] >= 0)]
-        search = kind(attackers, cost[inside], required[inside], start, limits, effort, which, known)
-        search.run()
-        withheld[inside] = search.best
-        bound += search.lower_bound
+
+    numbers = np.unique(label[demands.target[wanted]]).tolist()
+    effort: Counter[str] = Counter()
+    withheld = required.copy()
+    bound = float(cost[required & ~np.isin(label, numbers)].sum())
+    with closing(_searched(part, numbers, limits, solver, effort, spread=spread)) as parts:
+        for number, found in zip(numbers, parts, strict=True):
+            withheld[label == number] = found.best
+            bound += found.bound
     return replace(_optimum(withheld, cost, required, bound, gap, effort), struck_at=limits.struck_at)
+
+
+class _Part(NamedTuple):
+    """Cells that hang together, with the demands on them, by their places among these cells."""
+
+    known: tuple[csr_array, Ints, Ints, Ints]
+    demands: PatternDemands
+    cost: Floats
+    required: Bools
+    start: Bools
+    names: Ints
+    cuts: list[Cut]
+
+
+class _Searched(NamedTuple):
+    """The best pattern of a part, what none costs less than, and what was done for both."""
+
+    best: Bools
+    bound: float
+    effort: Counter[str]
+
+
+def _searched(
+    part: Callable[[int], _Part],
+    numbers: Sequence[int],
+    limits: SearchLimits,
+    solver: Literal["highs", "scip"],
+    effort: Counter[str],
+    *,
+    spread: bool,
+) -> Generator[_Searched, None, None]:
+    """What is found of each part; ``effort`` counts what is done for all of them.
+
+    Where parts have a limit in common, each has what those before it left.
+    """
+    if spread and not limits.common:
+        with closing(shared(partial(_search, limits, solver), part, numbers, "optimum", threads=False)) as parts:
+            for found in parts:
+                effort.update(found.effort)
+                yield found
+    else:
+        for number in numbers:
+            found = _search(limits, solver, part(number), effort)
+            effort.update(found.effort)
+            yield found
+
+
+def _search(
+    limits: SearchLimits,
+    solver: Literal["highs", "scip"],
+    part: _Part,
+    before: Mapping[str, int] = MappingProxyType({}),
+) -> _Searched:
+    kind: type[BranchingSearch] | type[TreeSearch] = BranchingSearch
+    if solver == "scip":
+        from discreet.tables.suppress.tree import TreeSearch as Tree
+
+        kind = Tree
+    attackers = CutPrograms(*part.known, part.demands)
+    spent = {name: before.get(name, 0) for name in ("linear_programs", "simplex_iterations")}
+    effort = Counter(spent)
+    search = kind(attackers, part.cost, part.required, part.start, limits, effort, part.names, part.cuts)
+    search.run()
+    effort.subtract(spent)
+    return _Searched(search.best, search.lower_bound, effort)
 
 
 def _mobile(matrix: csr_array, value: Ints, lower: Ints, upper: Ints, movable: Bools) -> Bools:

@@ -57,6 +57,11 @@ class SearchLimits:
     struck_at: int | None = None
     seen: int = -1
 
+    @property
+    def common(self) -> bool:
+        """Whether there is a limit on all that is done, whichever cells it is for."""
+        return (self.deadline, self.max_iterations, self.max_programs) != (None, None, None)
+
     def seconds(self) -> float | None:
         """How long there is still time."""
         return None if self.deadline is None else self.deadline - time.monotonic()
