@@ -613,3 +613,30 @@ def test_lazy_frames_of_polars_are_read_column_by_column() -> None:
     polars = pytest.importorskip("polars")
     lazy = polars.from_arrow(firms()).lazy()
     assert_same_table(ds.tabulate(lazy, by=BY, value="x"), ds.tabulate(firms(), by=BY, value="x"))
+
+
+# ---- what one number tells of several columns -----------------------------------------------------------------
+
+
+VALUES = {"fine": [5, 0, 9], "below zero": [5, -2, 9], "empty": [5, None, 9], "large": [2**62, 2**62, 2**62]}
+KEYS = {"fine": [7, 0, 2**31 - 1], "below zero": [7, -1, 9], "empty": [7, None, 9], "large": [7, 2**31, 9]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind"),
+    [*((keys, pa.int64()) for keys in KEYS), *((keys, pa.int32()) for keys in KEYS if keys != "large")],
+    ids=str,
+)
+@pytest.mark.parametrize("values", VALUES)
+def test_signs_gaps_and_sizes_of_values_and_keys_are_told_apart(
+    backend: Any, values: str, keys: str, kind: pa.DataType
+) -> None:
+    """Their signs are asked for together; what is wrong, and with which of them, is said as memory says it."""
+    frame = firms().set_column(1, "x", pa.array(VALUES[values], pa.int64()))
+    frame = frame.append_column("k", pa.array(KEYS[keys], kind))
+    asked = {"value": "x", "holders": False, "roles": {"contributor": None, "record_key": "k"}}
+    if values in ("empty", "large") or keys != "fine":
+        found, memory = refusals(backend, frame, **asked)
+        assert found == memory
+    else:
+        assert_same_table(*both(backend, frame, **asked))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,9 @@ from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 
 WITH_BITS = ("postgres", "duckdb")
-"""Engines that ibis can ask for all bits of a column together, which is faster than for its least and its most."""
+"""Engines that ibis can ask for all bits of columns together, which is faster than for the least and most of each."""
+NARROW = 4
+"""Bytes of whole numbers that are below 2 ** 31."""
 
 
 @dataclass(eq=False)
@@ -88,13 +92,43 @@ class LeafQuestion:
             asked[f"sum{i}"] = self._sum(self.remote.column(str(column)) if plain else amount, safe=not plain)
         for i, amount in enumerate(nonzero.values()):
             asked[f"nonzero{i}"] = (amount.nullif(0)).count()
-        for i, column in enumerate(whole):
-            # A gap counts as a number below zero, and what it is is asked when there is one.
-            asked[f"least{i}"] = self.remote.column(column).fill_null(-1).min()
+        asked |= self._signs(self._signed(whole, key))
         if key is not None:
             asked |= self._keys(*key)
         found = self.remote.fetch("sums", records.group_by(**codes).aggregate(**asked))
         return self._understood(found, list(sums), list(nonzero), whole, key)
+
+    def _signed(self, whole: Sequence[str], key: tuple[str, int] | None) -> list[str]:
+        """Columns of which must be known whether a number of them is below zero or missing, and nothing else."""
+        narrow = key is not None and not key[1] and self._is_narrow(key[0])
+        return [*whole, *([key[0]] if key is not None and narrow else [])]
+
+    def _in_bits(self, name: str) -> bool:
+        """Whether the bits of a column can be asked for together with those of others."""
+        kind = self.remote.column(name).type()
+        return self.remote.engine in WITH_BITS and bool(kind.is_signed_integer())
+
+    def _is_narrow(self, name: str) -> bool:
+        return self._in_bits(name) and self.remote.column(name).type().nbytes <= NARROW
+
+    def _signs(self, columns: Sequence[str]) -> dict[str, Any]:
+        """Asks for signs; a gap counts as a number below zero, and what it is is asked when there is one."""
+        filled = {column: self.remote.column(column).fill_null(-1) for column in columns}
+        together = [one.cast("int64") for column, one in filled.items() if self._in_bits(column)]
+        alone = {f"least{i}": one.min() for i, (c, one) in enumerate(filled.items()) if not self._in_bits(c)}
+        return {**({"signs": reduce(or_, together).bit_or()} if together else {}), **alone}
+
+    def _below_zero(self, found: Any, columns: Sequence[str]) -> set[str]:
+        """Columns in which a number is below zero or missing."""
+        asked = {f"least{i}": column for i, column in enumerate(columns)}
+        told = {name: found[name] for name in asked if name in found.column_names}
+        if "signs" in found.column_names and _ints(found["signs"]).min(initial=0) < 0:
+            least = {name: self.remote.column(c).fill_null(-1).min() for name, c in asked.items() if name not in told}
+            row = self.remote.rows("sizes", self.records.aggregate(**least))[0]
+            below = {asked[name] for name in least if int(row[name] or 0) < 0}
+        else:
+            below = set()
+        return below | {asked[name] for name, column in told.items() if _ints(column).min(initial=0) < 0}
 
     def _sum(self, amount: Any, safe: bool) -> Any:
         """An exact sum; one that may leave 64 bits is made of wide numbers, or by engines whose sums are wide."""
@@ -113,6 +147,8 @@ class LeafQuestion:
         column = self.remote.column(name)
         filled = column.fill_null(-1)
         asked = {"key_sum": self._sum(column, safe=False)}
+        if self._is_narrow(name):
+            return asked
         if self.remote.engine in WITH_BITS:
             # All bits of all keys together tell of gaps, of numbers below zero and of those above 31 bits.
             return asked | {"key_bits": filled.bit_or()}
@@ -129,14 +165,15 @@ class LeafQuestion:
             {column: _ints(found[f"nonzero{i}"]) for i, column in enumerate(nonzero)},
             np.zeros(0, np.int64),
         )
-        for i, column in enumerate(whole):
-            if _ints(found[f"least{i}"]).min(initial=0) >= 0:
+        below = self._below_zero(found, self._signed(whole, key))
+        for column in whole:
+            if column not in below:
                 grouped.positive.add(column)
                 grouped.totals[column] = float(np.sum(grouped.sums[column], dtype=np.float64))
             else:
                 grouped.totals[column], grouped.empty[column] = self._absolute(column)
         if key is not None:
-            self._understand_keys(grouped, found, *key)
+            self._understand_keys(grouped, found, *key, below=below)
         return grouped
 
     def _absolute(self, column: str) -> tuple[float, int]:
@@ -145,16 +182,19 @@ class LeafQuestion:
         row = self.remote.rows("sizes", self.records.aggregate(**asked))[0]
         return float(row["total"] or 0.0), int(row["empty"] or 0)
 
-    def _understand_keys(self, grouped: Grouped, found: Any, name: str, modulus: int) -> None:
+    def _understand_keys(self, grouped: Grouped, found: Any, name: str, modulus: int, *, below: set[str]) -> None:
         grouped.key = name
         if modulus:
             grouped.empty_keys = int(grouped.records.sum() - _ints(found["keys_filled"]).sum())
             grouped.wrong_keys = int(grouped.records.sum() - _ints(found["keys_good"]).sum())
             sums = np.array([int(total or 0) % modulus for total in found["key_sum"].to_pylist()], object)
         else:
-            least = _ints(found["key_bits"])
-            most = _ints(found["key_most"]) if "key_most" in found.column_names else least
-            grouped.wrong_keys = int(((least < 0) | (most >= 2**31)).sum())
+            if "key_bits" in found.column_names:
+                least = _ints(found["key_bits"])
+                most = _ints(found["key_most"]) if "key_most" in found.column_names else least
+                grouped.wrong_keys = int(((least < 0) | (most >= 2**31)).sum())
+            else:
+                grouped.wrong_keys = int(name in below)
             grouped.empty_keys = self._absolute(name)[1] if grouped.wrong_keys else 0
             sums = exact_ints(found["key_sum"])
         if not grouped.wrong_keys and not grouped.empty_keys:
