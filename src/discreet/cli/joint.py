@@ -22,7 +22,7 @@ from discreet.cli.party_options import (
     say_port,
     with_options,
 )
-from discreet.cli.terminal import errors, result
+from discreet.cli.terminal import errors, progress, result
 from discreet.errors import ParameterError
 
 
@@ -116,7 +116,7 @@ def fit(
     from discreet.private.parties.files import read_party_records, require_new, save_transcript
     from discreet.private.parties.meeting import AtCoordinator
 
-    with errors(as_json):
+    with errors(as_json), progress(as_json):
         agreed, credentials = JointPlan.read(plan), credentials_of(given)
         place = folder_place(given, credentials, patience)
         if (place is None) == (coordinator is None):

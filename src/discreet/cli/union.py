@@ -22,7 +22,7 @@ from discreet.cli.party_options import (
     say_port,
     with_options,
 )
-from discreet.cli.terminal import errors, result
+from discreet.cli.terminal import errors, progress, result
 from discreet.errors import ParameterError
 
 TERMS: tuple[Callable[[Any], Any], ...] = (
@@ -78,7 +78,7 @@ def serve(host: str, port: int, as_json: bool, **given: Any) -> None:
     """Help another holder to the union with RECORDS; wait for it over mutual TLS, or meet by files."""
     from discreet.private.parties.meeting import AsHost
 
-    with errors(as_json):
+    with errors(as_json), progress(as_json):
         credentials = credentials_of(given)
         place = folder_place(given, credentials, given["patience"])
         place = place or AsHost(host, port, credentials, given["patience"], ready=say_port(as_json))
@@ -98,7 +98,7 @@ def join(address: str | None, output: Path | None, as_json: bool, **given: Any) 
     from discreet.private.parties.files import require_new
     from discreet.private.parties.meeting import AtCoordinator
 
-    with errors(as_json):
+    with errors(as_json), progress(as_json):
         credentials = credentials_of(given)
         place = folder_place(given, credentials, given["patience"])
         if (place is None) == (address is None) and not given["dry_run"]:

@@ -181,7 +181,13 @@ def _show(context: CheckedContext, certificate: str | Path, key: str | Path, pur
         ) from None
     why = context.trusted.refusal(own, purpose)
     if why is not None:
-        raise TrustRefusal(why, f"One's own certificate is refused: {why.value}.", hint="Renew it: discreet ca renew")
+        raise TrustRefusal(why, f"One's own certificate is refused: {why.value}.", hint=_way_out(why, purpose))
+
+
+def _way_out(why: WhyRefused, purpose: Purpose) -> str:
+    if why == WhyRefused.WRONG_PURPOSE:
+        return f"Use one that was issued for this: discreet ca request --purpose {purpose}"
+    return "Renew it: discreet ca renew"
 
 
 def _no_password() -> str:

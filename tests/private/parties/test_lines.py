@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import struct
 import threading
 from socket import SO_LINGER, SOL_SOCKET
@@ -14,10 +15,11 @@ import pytest
 
 pytest.importorskip("cryptography")
 
+from discreet.phases import Phases
 from discreet.private.joint.sums import secure_sum
 from discreet.private.parties import wire
 from discreet.private.parties.conversation import conversation, plan_of
-from discreet.private.parties.meeting import _admit
+from discreet.private.parties.meeting import AsHost, AtCoordinator, _admit
 from discreet.private.parties.member import PartyMember
 from discreet.private.parties.relay import Relay
 from discreet.private.parties.rounds import PartyTask, SealedRound
@@ -25,6 +27,8 @@ from discreet.private.parties.together import run_together
 from discreet.private.parties.wire import LineLost, StreamLine, WireFrame, memory_lines
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
+from discreet.progress import reporting
+from discreet.trust.refusals import TrustRefusal
 from tests.private.parties import listening
 from tests.private.parties.offices import Offices
 
@@ -232,3 +236,23 @@ def test_one_seed_with_other_counterparts_gives_other_masks():
         return [one.body for one in listening.said(record, "sum: shares", sender="A")]
 
     assert listening.repeated(shares() + shares()) == []
+
+
+def test_whoever_finds_nobody_hears_where_and_says_so_meanwhile(offices):
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        address = f"localhost:{taken.getsockname()[1]}"
+        heard = []
+        task = PartyTask(plan_of("sum", ["A", "B"], {}), lambda desk: iter(()), b"")
+        with reporting(heard.append), pytest.raises(ProtocolError, match=f"Nobody answers at {address}") as caught:
+            AtCoordinator(address, offices.credentials("A"), patience=0.3).meet("A", task)
+    assert caught.value.kind == "party unreachable"
+    assert {str(Phases().hear(step)) for step in heard} == {f"{address}: nobody answers yet"}
+
+
+def test_a_certificate_for_users_is_none_to_serve_with(offices):
+    place = AsHost("127.0.0.1", 0, offices.credentials("A"), 1)
+    task = PartyTask(plan_of("sum", ["A", "B"], {}), lambda desk: iter(()), b"")
+    with pytest.raises(TrustRefusal, match="for another purpose") as caught:
+        place.meet("A", task)
+    assert caught.value.hint == "Use one that was issued for this: discreet ca request --purpose server"

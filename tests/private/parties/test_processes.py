@@ -20,6 +20,7 @@ from discreet.private.parties.files import load_transcript
 from discreet.private.parties.meeting import AsHost
 from discreet.private.union.protocol import UnionTerms, union_task
 from discreet.private.union.simulation import sizes_task
+from discreet.progress import reporting
 from discreet.trust.holders import Holder
 from discreet.trust.refusals import TrustRefusal
 from tests.private.joint.pooled import iterated, matrix, people, pooled
@@ -145,8 +146,10 @@ def test_a_union_between_a_host_and_one_who_joins(offices):
         return place.meet("holder B", union_task(parties, "holder B", files["holder B"], terms)).to_dict()
 
     def joined(port):
-        found = at(offices, "A", port).meet("A", union_task(parties, "A", files["A"], terms))
-        return {**found.to_dict(), "rows": found.rows}
+        heard = []
+        with reporting(heard.append):
+            found = at(offices, "A", port).meet("A", union_task(parties, "A", files["A"], terms))
+        return {**found.to_dict(), "rows": found.rows, "progress": [step[:3] for step in heard]}
 
     serving = child(served)
     os.close(writing)
@@ -156,6 +159,7 @@ def test_a_union_between_a_host_and_one_who_joins(offices):
     assert (helper["own"], helper["other"], helper["union"]) == (10, 12, 18)
     assert sorted(row["x"] for row in initiator["rows"]) == [*range(12), *range(112, 118)]
     assert initiator["seal"] == helper["seal"]
+    assert ["points", 12, 12] in initiator["progress"]
 
 
 @pytest.mark.parametrize("at_message", [0, 1, 5, 23, 60])
@@ -294,6 +298,7 @@ def test_somebody_with_a_good_certificate_who_is_not_invited_is_sent_away(office
         )
         told = child(task).told()
         assert told["error"] == "refused by a party"
+        assert "not let in: it is not expected there" in told["message"]
         children = {name: child(partial(fitted, offices, port, name)) for name in NAMES}
         assert all("result" in one.told() for one in children.values())
         assert carrying.told() == {"result": "done"}

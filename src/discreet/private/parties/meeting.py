@@ -15,9 +15,18 @@ from discreet.private.parties.member import PartyMember
 from discreet.private.parties.relay import PATIENCE, Relay, told
 from discreet.private.parties.rounds import PartyTask
 from discreet.private.parties.together import CARRIER
-from discreet.private.parties.wire import Line, LineLost, StreamLine, WireFrame, connected_line, memory_lines
+from discreet.private.parties.wire import (
+    NOT_LET_IN,
+    Line,
+    LineLost,
+    StreamLine,
+    WireFrame,
+    connected_line,
+    memory_lines,
+)
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.frames import Transcript
+from discreet.progress import checkpoint
 from discreet.trust.peer import PeerCertificate
 from discreet.trust.refusals import TrustRefusal, handshake_refusal
 from discreet.trust.tls import CheckedContext
@@ -96,8 +105,11 @@ class AtCoordinator:
             except (OSError, TimeoutError):
                 if asyncio.get_running_loop().time() > end:
                     raise ProtocolError(
-                        "party unreachable", "The coordinator cannot be reached.", hint="Is it running there?"
+                        "party unreachable",
+                        f"Nobody answers at {self.address}.",
+                        hint="Check the address, and that the coordinator, or the party that serves, is running there.",
                     ) from None
+                checkpoint(f"{self.address}: meet", 0, 1)
                 await asyncio.sleep(RETRY)
 
 
@@ -238,7 +250,7 @@ async def _admit(relay: Relay, line: Line, name: str) -> None:
     if frame.kind == "hello" and frame.party == name:
         await relay.member(name, line)
     else:
-        await told(line, WireFrame("stop", CARRIER, body=b"refused by a party"))
+        await told(line, WireFrame("stop", CARRIER, body=NOT_LET_IN))
 
 
 def _require_name(found: str, me: str) -> None:

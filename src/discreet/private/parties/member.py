@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import DiscreetError
 from discreet.private.parties.rounds import Heard, SealedRound, SealedTalk
 from discreet.private.parties.wire import Line, LineLost, WireFrame, kept_alive, stopped_by
 from discreet.private.problems import ProtocolError
+from discreet.progress import checkpoint
 
 T = TypeVar("T")
 MOST_WAITING = 1024
@@ -122,6 +124,7 @@ class PartyMember(Generic[T]):
     async def _heard(self, step: SealedRound) -> Heard:
         wanted = {(step.number, name) for name in step.hears}
         while not wanted <= self._inbox.keys():
+            checkpoint("parties", 0, 1)
             self._news.clear()
             await self._news.wait()
         self._now = step.number + 1
@@ -175,6 +178,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     """Run some work in a thread that nobody waits for when the run is over."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
+    context = copy_context()  # whoever listens to progress hears of the thread's
 
     def settle(value: Any, error: BaseException | None) -> None:
         if done.done():
@@ -187,7 +191,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     def run() -> None:
         value, failed = None, None
         try:
-            value = work()
+            value = context.run(work)
         except BaseException as error:  # handed on to whoever waits
             failed = error
         with contextlib.suppress(RuntimeError):  # the run is over, and its loop closed

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Sequence
 
 from discreet.private.parties.together import CARRIER
-from discreet.private.parties.wire import Line, LineLost, WireFrame, kept_alive, stopped_by
+from discreet.private.parties.wire import NOT_LET_IN, Line, LineLost, WireFrame, kept_alive, stopped_by
 from discreet.private.problems import KINDS, ProtocolError
 from discreet.private.retrieval.frames import Transcript
 
@@ -39,7 +39,7 @@ class Relay:
     async def member(self, name: str, line: Line) -> None:
         """Serve one party until the end of the run; one that is not expected, or is there already, is sent away."""
         if name not in self.parties or name in self._lines or self._outcome.done():
-            await told(line, WireFrame("stop", CARRIER, body=b"refused by a party"))
+            await told(line, WireFrame("stop", CARRIER, body=NOT_LET_IN))
             return
         self._lines[name] = line
         try:

@@ -20,6 +20,8 @@ ALIVE_EVERY = 1.0
 """Seconds between signs of life."""
 SILENCE = 6.0
 """Seconds without any byte after which the other end counts as gone."""
+NOT_LET_IN = b"not let in"
+"""What the coordinator says to a party that is not expected, or is there already."""
 FrameKind = Literal["hello", "start", "message", "alive", "done", "end", "stop"]
 
 
@@ -212,6 +214,12 @@ def stopped_by(frame: WireFrame, done: bool = False) -> ProtocolError:
         )
     if why == "party unreachable":
         return ProtocolError("party unreachable", f"{frame.party} did not come.", hint="Start again when it is there.")
+    if frame.body == NOT_LET_IN:
+        return ProtocolError(
+            "refused by a party",
+            "This party is not let in: it is not expected there, or one of its name is there already.",
+            hint="Compare names, and see whether an earlier command of yours still waits.",
+        )
     return ProtocolError(
         "refused by a party", f"{frame.party} ended the run: {why}.", hint="Ask there; nobody has a result."
     )

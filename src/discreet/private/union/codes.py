@@ -26,6 +26,7 @@ from discreet.private.union.group import (
     times,
     to_point,
 )
+from discreet.progress import steps
 
 
 def union_of_codes(desk: Desk, codes: Sequence[str], what: str) -> Talk[set[str]]:
@@ -111,7 +112,7 @@ def _through_all(desk: Desk, key: bytes, points: list[bytes], what: str) -> Talk
     held = points
     for step in range(count):
         order = desk.draws.order(len(held), what, "order", str(step))
-        held = times(key, [held[k] for k in order.tolist()])
+        held = times(key, steps("points", [held[k] for k in order.tolist()]))
         if step + 1 < count:
             heard = yield TalkRound(f"{what}: hop {step + 1}", {after: b"".join(held)}, frozenset([before]))
             held = _points(heard[before], before)

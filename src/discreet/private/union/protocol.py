@@ -43,6 +43,7 @@ from discreet.private.union.records import (
     unpacked,
 )
 from discreet.private.union.shared_sums import SumKey, encrypted, require_choices, shared_total, total_cipher
+from discreet.progress import steps
 
 MINIMUM = 10
 """Records that the other holder must bring, and that must be shared for a total."""
@@ -250,13 +251,14 @@ class _Run:
 
 def _hashed(desk: Desk, records: UnionRecords, key: bytes) -> list[bytes]:
     domain = f"discreet union {NORMALISER} {desk.session.hex()}"
-    return times(key, (hash_to_group(one, domain) for one in records.identifiers))
+    return times(key, (hash_to_group(one, domain) for one in steps("points", records.identifiers)))
 
 
 def _encrypted(desk: Desk, records: UnionRecords, blocks: int, key: bytes) -> list[bytes]:
     """Data of each record under this holder's key, all blocks joined."""
     salts = salts_for(desk.draws, len(records.data), blocks)
-    return [b"".join(times(key, to_blocks(data, blocks, salt))) for data, salt in zip(records.data, salts, strict=True)]
+    rows = list(zip(records.data, salts, strict=True))
+    return [b"".join(times(key, to_blocks(data, blocks, salt))) for data, salt in steps("points", rows)]
 
 
 def _shuffled(desk: Desk, what: str, *lists: list[bytes]) -> list[list[bytes]]:
@@ -273,7 +275,7 @@ def _require_distinct(points: list[bytes], sender: str, what: str) -> list[bytes
 
 def _again(key: bytes, fields: list[bytes]) -> list[bytes]:
     """Multiply all blocks of all fields."""
-    return [b"".join(times(key, _blocks(one))) for one in fields]
+    return [b"".join(times(key, _blocks(one))) for one in steps("points", fields)]
 
 
 def _blocks(one: bytes) -> list[bytes]:
@@ -300,7 +302,8 @@ def _initiate(desk: Desk, records: UnionRecords, terms: UnionTerms, helper: str,
     end = size * (1 + blocks)
     if len(body) != end + more:
         raise ProtocolError("wrong row count", f"{helper} sent other than {other} rows in step 3.", hint=AGAIN)
-    theirs = times(h, _require_distinct(points_of(body[:size], other, helper, "step 3"), helper, "step 3"))
+    hidden = _require_distinct(points_of(body[:size], other, helper, "step 3"), helper, "step 3")
+    theirs = times(h, steps("points", hidden))
     data = _again(k, _fields(body[size:end], other, blocks, helper, "step 3"))
     rows = dict(zip(theirs, data, strict=True))
     extra = [one for one in mine if one not in rows]
@@ -319,7 +322,7 @@ def _initiate(desk: Desk, records: UnionRecords, terms: UnionTerms, helper: str,
         shared_sum, body = count_told(body[:8], helper), body[8:]
     back = inverse(k)
     found = _fields(body, len(rows), blocks, helper, "step 8")
-    plain = [from_blocks(times(back, _blocks(one))) for one in found]
+    plain = [from_blocks(times(back, _blocks(one))) for one in steps("points", found)]
     kinds = {name: records.kinds[name] for name in terms.data_columns}
     told = [unpacked(one, kinds) for one in plain if one != MADE_UP]
     return UnionResult(told, own, other, len(rows), shared_sum, notes, seal.text(), *run.promise)
@@ -338,7 +341,8 @@ def _help(
     if len(body) != size * (1 + blocks):
         raise ProtocolError("wrong row count", f"{initiator} sent other than {other} rows in step 1.", hint=AGAIN)
     hashed = _require_distinct(points_of(body[:size], other, initiator, "step 1"), initiator, "step 1")
-    escrow = dict(zip(times(h, hashed), _fields(body[size:], other, blocks, initiator, "step 1"), strict=True))
+    fields = _fields(body[size:], other, blocks, initiator, "step 1")
+    escrow = dict(zip(times(h, steps("points", hashed)), fields, strict=True))
     (again,) = _shuffled(desk, "2", list(escrow))
     yield from _tell(seal, "2: own identifiers", initiator, b"".join(again))
     lists = [_hashed(desk, records, h), _encrypted(desk, records, blocks, k)]
