@@ -10,7 +10,7 @@
 | 6 filler outside the group | test_what_is_no_point_ends_the_run |
 | 7 invalid point, row count, duplicate, version | test_what_is_no_point_ends_the_run and those below it |
 | 8 no plain value in any message | test_no_identifier_or_value_of_the_other_is_in_any_message |
-| 9 10,000 by 10,000 | benchmarks/union.py |
+| 9 10,000 by 10,000 | `python -m benchmarks union` |
 """
 
 from __future__ import annotations
