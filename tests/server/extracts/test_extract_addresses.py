@@ -30,7 +30,7 @@ from discreet.server.store.store import Store
 from discreet.trust.sealed_file import RecipientSecret
 from tests.server.census import PUBLIC, Budgets
 from tests.server.extracts.desk import PEOPLE, Desk
-from tests.server.extracts.made import PLACE
+from tests.server.extracts.made import PLACE, RATE
 
 BASE = "/v1/extracts"
 CART = {**PLACE, "variables": ["age", "sex", "income"], "where": ["age >= 30"]}
@@ -117,6 +117,21 @@ def test_from_definition_to_opened_file(asked: Asked, tmp_path: Path) -> None:
         ("extract.destroyed", "granted"),
         ("extract.fetch", "denied"),
     ]
+
+
+def test_the_rate_of_swapping_is_in_no_answer_and_not_in_the_log(asked: Asked) -> None:
+    """Check 5 of card 003-31: in nothing that users read."""
+    project = asked.desk.active()
+    asked.become("Ada")
+    number = asked.client.post(f"{BASE}/projects/{project}/extracts", json=CART).json()["number"]
+    asked.desk.worker.run_once()
+    place = "/".join(PLACE.values())
+    paths = ["", "/files", f"/files/{place}", "/projects", f"/{number}", f"/{number}/definition"]
+    said = [asked.client.get(BASE + path).text for path in paths]
+    said.append(asked.client.post(f"{BASE}/projects/{project}/estimate", json=CART).text)
+    said += [repr(entry) for entry in asked.desk.log.entries]
+    assert all(len(text) > 2 for text in said)
+    assert not [text for text in said if str(RATE) in text or f"{RATE:.4f}"[1:] in text or "12.3" in text]
 
 
 def test_a_definition_of_a_page_is_sent_as_it_was_saved(asked: Asked, tmp_path: Path) -> None:
