@@ -207,7 +207,11 @@ class TablePages:
         find = layout.find.casefold()
         codes = [one for one in described["codes"] if find in one["label"].casefold() or find in one["code"].casefold()]
         context = {"dataset": dataset, "name": name, "layout": layout, "label": described["label"]}
-        context |= {"codes": codes[:MOST_CODES], "left": len(codes) - MOST_CODES}
+        shown = codes[:MOST_CODES]
+        context |= {"codes": shown, "left": len(codes) - MOST_CODES}
+        seen = {one["code"] for one in shown}
+        context["unseen"] = [code for code in layout.select.get(name, ()) if code not in seen]
+        context["others"] = {other: chosen for other, chosen in layout.select.items() if other != name}
         context |= {"base": f"/tables/{dataset.name}/{dataset.edition}"}
         return self.frame.page(visit, "codes.html", described["label"], **context)
 
