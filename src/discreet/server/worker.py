@@ -44,7 +44,7 @@ from discreet.server.extracts.file import ExtractFile, open_file
 from discreet.server.identity import Identity, RequestData, check_origin, who_asks
 from discreet.server.metrics import Metrics
 from discreet.server.oidc import IdentityProvider
-from discreet.server.pages.frame import PageFrame
+from discreet.server.pages.frame import PageFrame, read_templates
 from discreet.server.pages.site import page_routes
 from discreet.server.passkeys import Passkeys
 from discreet.server.plots import PlotAddresses, PlotDesk
@@ -275,7 +275,7 @@ def application(
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
-        later=[work for dataset in datasets.values() for work in cubes_to_make(dataset)],
+        later=[read_templates, *(work for dataset in datasets.values() for work in cubes_to_make(dataset))],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
     title = "discreet" if config.sign_in is None else config.sign_in.title
