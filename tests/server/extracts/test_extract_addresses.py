@@ -6,8 +6,11 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable
+import ssl
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from time import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,11 +29,18 @@ from discreet.server.extracts.package import open_package
 from discreet.server.identity import Identity
 from discreet.server.roles import Role
 from discreet.server.service import Service
+from discreet.server.signed import SignedRequests
 from discreet.server.store.store import Store
+from discreet.trust.holders import Holder
+from discreet.trust.peer import PeerCertificate
+from discreet.trust.requests import HEADER, new_request, sign_request
 from discreet.trust.sealed_file import RecipientSecret
+from discreet.trust.trusted import TrustedAuthorities
 from tests.server.census import PUBLIC, Budgets
 from tests.server.extracts.desk import PEOPLE, Desk
 from tests.server.extracts.made import PLACE, RATE
+from tests.server.operations.running import first_pem
+from tests.trust.house import House
 
 BASE = "/v1/extracts"
 CART = {**PLACE, "variables": ["age", "sex", "income"], "where": ["age >= 30"]}
@@ -41,7 +51,7 @@ class Asked:
 
     def __init__(self, desk: Desk) -> None:
         self.desk, self.who = desk, PUBLIC
-        self.signed: Callable[[str], None] = lambda _dataset: None
+        self.check: Callable[[Request, Identity, str], Awaitable[Identity]] = self._unsigned
         service = Service({}, MemoryAccount(), Budgets(), desk.log)
         addresses = ExtractAddresses(desk.desk, self._who, self._signatures)
         self.client = TestClient(TableApp(service, self._who, beside=[addresses]).application())
@@ -49,8 +59,11 @@ class Asked:
     async def _who(self, _request: Request) -> Identity:
         return self.who
 
-    async def _signatures(self, _request: Request, who: Identity, dataset: str) -> Identity:
-        self.signed(dataset)
+    async def _signatures(self, request: Request, who: Identity, dataset: str) -> Identity:
+        return await self.check(request, who, dataset)
+
+    @staticmethod
+    async def _unsigned(_request: Request, who: Identity, _dataset: str) -> Identity:
         return who
 
     def become(self, name: str, level: int = 3) -> None:
@@ -290,11 +303,11 @@ def test_what_changes_something_or_leaves_must_be_signed_where_the_server_wants_
     asked.become("Ada")
     about: list[str] = []
 
-    def refuse(dataset: str) -> None:
+    async def refuse(_request: Request, _who: Identity, dataset: str) -> Identity:
         about.append(dataset)
         raise Denied("not-signed", "The signature of the request does not count.", status=401)
 
-    asked.signed = refuse
+    asked.check = refuse
     key = {"key": RecipientSecret.new().public.text}
     edition = f"{PLACE['dataset']}/{PLACE['edition']}"
     wanted = [
@@ -333,3 +346,69 @@ def test_a_key_that_is_none_is_not_taken(asked: Asked) -> None:
 def test_the_connection_has_extracts() -> None:
     with pytest.raises(InputError, match="No server answers at"):
         ds.connect("http://127.0.0.1:9").extracts.files()
+
+
+# ---- real signatures -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def signing(asked: Asked, tmp_path: Path, clock: Any) -> Callable[..., str]:
+    """Makes the header of a request that Ada signs; the server takes no other."""
+    clock.time = int(time())  # signatures are of now
+    house = House(tmp_path / "house")
+    issued = house.issued("signing", Holder("Ada", email="Ada@x.org"))
+    shown = PeerCertificate.from_der(ssl.PEM_cert_to_DER_cert(first_pem(issued.certificate)))
+    times = {"not_before": int(shown.not_before.timestamp()), "not_after": int(shown.not_after.timestamp())}
+    asked.desk.store.people.add_certificate(
+        shown.serial, shown.fingerprint, asked.desk.ids["Ada"], **times, purpose="signature"
+    )
+    context: Any = SimpleNamespace(trusted=TrustedAuthorities.read(house.public))
+    checked = SignedRequests(asked.desk.store, context, "required")
+    asked.check = checked.__call__
+    asked.become("Ada")
+
+    def sign(method: str, path: str, body: bytes, dataset: str) -> str:
+        request = new_request(method, path, body, user="Ada@x.org", dataset=dataset, purpose="project 1")
+        return sign_request(request, issued.key, issued.certificate)
+
+    return sign
+
+
+def test_a_signed_extract_is_asked_for_and_fetched_once(asked: Asked, signing: Callable[..., str]) -> None:
+    project, edition = asked.desk.active(), "/".join(PLACE.values())
+    path, body = f"{BASE}/projects/{project}/extracts", json.dumps(CART).encode()
+    plain = {"content-type": "application/json"}
+
+    def ask(**headers: str) -> Any:
+        return asked.client.post(path, content=body, headers={**plain, **headers})
+
+    assert ask().status_code == 401
+    assert asked.desk.last().rule == "not-signed"
+    for wrong, rule in (
+        (signing("POST", path, body + b" ", edition), "body-altered"),
+        (signing("POST", path, body, "sample/2001"), "another-version-of-the-data"),
+        (signing("PUT", path, body, edition), "method-or-path-altered"),
+    ):
+        assert ask(**{HEADER: wrong}).status_code == 401
+        assert asked.desk.last().rule == rule
+    assert asked.desk.store.extracts.of([project]) == []
+    text = signing("POST", path, body, edition)
+    reply = ask(**{HEADER: text})
+    assert reply.status_code == 201
+    assert (asked.desk.last().signed, asked.desk.last().purpose) == (text, "project 1")
+    assert ask(**{HEADER: text}).status_code == 401  # good once
+    assert asked.desk.last().rule == "request-seen-before"
+    asked.desk.worker.run_once()
+    file = f"{BASE}/{reply.json()['number']}/file"
+    assert asked.client.get(file).status_code == 401
+    text = signing("GET", file, b"", edition)
+    assert asked.client.get(file, headers={HEADER: text}).status_code == 200
+    assert (asked.desk.last().action, asked.desk.last().signed) == ("extract.fetch", text)
+
+
+def test_a_key_is_signed_too(asked: Asked, signing: Callable[..., str]) -> None:
+    new = RecipientSecret.new().public
+    body = json.dumps({"key": new.text}).encode()
+    sent = {"content-type": "application/json", HEADER: signing("PUT", f"{BASE}/key", body, "extracts")}
+    assert asked.client.put(f"{BASE}/key", content=body, headers=sent).json() == {"fingerprint": new.fingerprint}
+    assert asked.desk.last().signed == sent[HEADER]
