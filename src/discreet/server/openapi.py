@@ -8,18 +8,8 @@ from typing import Any
 import msgspec
 
 from discreet.server.encoding import ENCODINGS
+from discreet.server.extracts import described
 from discreet.server.extracts.definition import Definition
-from discreet.server.extracts.described import (
-    DestroyedBody,
-    ExtractEstimate,
-    ExtractList,
-    ExtractShown,
-    FileDescribed,
-    FileList,
-    KeyBody,
-    KeyShown,
-    ProjectList,
-)
 from discreet.server.gate import MEASURES
 from discreet.server.plots import FORMATS as PLOT_FORMATS
 from discreet.server.plots import PlotBody
@@ -181,15 +171,15 @@ def _of_plots(plot: dict[str, Any]) -> dict[str, Any]:
 
 EXTRACT_TYPES: tuple[type[msgspec.Struct], ...] = (
     Definition,
-    DestroyedBody,
-    ExtractEstimate,
-    ExtractList,
-    ExtractShown,
-    FileDescribed,
-    FileList,
-    KeyBody,
-    KeyShown,
-    ProjectList,
+    described.DestroyedBody,
+    described.ExtractEstimate,
+    described.ExtractList,
+    described.ExtractShown,
+    described.FileDescribed,
+    described.FileList,
+    described.KeyBody,
+    described.KeyShown,
+    described.ProjectList,
 )
 """What is sent and answered about extracts."""
 
@@ -217,22 +207,28 @@ def _of_extracts(schemas: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[st
     definition = {"200": {"description": "The definition.", "content": {kind: {"schema": schemas[Definition]}}}}
     about_one = _problems(*own, "404")
     return {
-        base: {"get": said("Extracts of one's own projects.", ExtractList)},
-        f"{base}/files": {"get": said("Files that extracts are taken from.", FileList)},
+        base: {"get": said("Extracts of one's own projects.", described.ExtractList)},
+        f"{base}/files": {"get": said("Files that extracts are taken from.", described.FileList)},
         f"{base}/files/{{name}}/{{edition}}": {
             "get": said(
-                "Variables and limits of a file.", FileDescribed, "404", "410", parameters=_path("name", "edition")
+                "Variables and limits of a file.",
+                described.FileDescribed,
+                "404",
+                "410",
+                parameters=_path("name", "edition"),
             )
         },
         f"{base}/key": {
-            "get": said("The key that one's extracts are sealed to.", KeyShown),
-            "put": said("Give the key that one's extracts are sealed to.", KeyShown, *sent, **body(KeyBody)),
+            "get": said("The key that one's extracts are sealed to.", described.KeyShown),
+            "put": said(
+                "Give the key that one's extracts are sealed to.", described.KeyShown, *sent, **body(described.KeyBody)
+            ),
         },
-        f"{base}/projects": {"get": said("One's own projects.", ProjectList)},
+        f"{base}/projects": {"get": said("One's own projects.", described.ProjectList)},
         f"{base}/projects/{{number}}/estimate": {
             "post": said(
                 "How large and how risky an extract would be.",
-                ExtractEstimate,
+                described.ExtractEstimate,
                 *asking,
                 parameters=project,
                 **body(Definition),
@@ -241,14 +237,14 @@ def _of_extracts(schemas: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[st
         f"{base}/projects/{{number}}/extracts": {
             "post": said(
                 "Ask for an extract; it is queued.",
-                ExtractShown,
+                described.ExtractShown,
                 *asking,
                 code="201",
                 parameters=project,
                 **body(Definition),
             )
         },
-        f"{base}/{{number}}": {"get": said("Where an extract is.", ExtractShown, "404", parameters=one)},
+        f"{base}/{{number}}": {"get": said("Where an extract is.", described.ExtractShown, "404", parameters=one)},
         f"{base}/{{number}}/definition": {
             "get": {
                 "summary": "The definition that an extract was asked for by.",
@@ -263,15 +259,17 @@ def _of_extracts(schemas: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[st
                 "responses": {**file, **about_one, **_problems("409", "410")},
             }
         },
-        f"{base}/{{number}}/withdraw": {"post": said("Give an extract up.", ExtractShown, "404", parameters=one)},
+        f"{base}/{{number}}/withdraw": {
+            "post": said("Give an extract up.", described.ExtractShown, "404", parameters=one)
+        },
         f"{base}/{{number}}/destroyed": {
             "post": said(
                 "State that all copies are destroyed.",
-                ExtractShown,
+                described.ExtractShown,
                 *sent,
                 "404",
                 parameters=one,
-                **body(DestroyedBody),
+                **body(described.DestroyedBody),
             )
         },
     }

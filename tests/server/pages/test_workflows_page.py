@@ -28,13 +28,6 @@ def office(tmp_path_factory: pytest.TempPathFactory, census: Any) -> Iterator[Of
         yield made
 
 
-def signed_in(one: Any, path: str) -> Any:
-    page = one.open("/account")
-    page.get_by_role("button", name="Begin a session").click()
-    page.wait_for_load_state()
-    return one.open(path)
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_fault(window: Callable[..., Any], scheme: str) -> None:
     paths = (
@@ -69,7 +62,7 @@ def test_a_definition_is_saved_changed_hands_and_is_opened_again(window: Callabl
             page.get_by_role("link", name="Save as definition").click()
         definition = Path(saved.value.path()).read_bytes()
     with window("Ben") as one:
-        page = signed_in(one, "/")
+        page = one.sign_in("/")
         file = {"name": "d.json", "mimeType": "application/json", "buffer": definition}
         page.locator("[type=file]").set_input_files(file)
         page.get_by_role("button", name="Open it").click()
@@ -123,7 +116,7 @@ def test_a_certificate_is_suspended_at_once_and_revoked_in_two_steps(
     serial = f"0{office.numbers['Otto']}"
     with window("Otto") as his, window("Nora") as hers:
         his.open("/outputs")
-        page = signed_in(hers, "/office/people")
+        page = hers.sign_in("/office/people")
         page.get_by_role("button", name="Suspend Otto").click()
         page.get_by_role("button", name="Reactivate Otto").wait_for()
         assert his.open("/outputs").get_by_role("heading", level=1).text_content() == "You are not signed in."
@@ -146,7 +139,7 @@ def test_a_certificate_is_suspended_at_once_and_revoked_in_two_steps(
 
 def test_a_further_role_takes_who_asks_and_two_who_agree(window: Callable[..., Any], office: Office) -> None:
     with window("Nora") as one:
-        page = signed_in(one, "/office/requests")
+        page = one.sign_in("/office/requests")
         page.get_by_label("Person").select_option(label="Ben")
         page.get_by_label("Role").select_option("reviewer")
         page.locator("form", has_text="Person").get_by_role("button", name="Ask for it").click()
@@ -155,12 +148,12 @@ def test_a_further_role_takes_who_asks_and_two_who_agree(window: Callable[..., A
         assert section.get_by_role("button").count() == 0  # nobody agrees to what they asked for
     for name in ("Emil", "Mara"):
         with window(name) as one:
-            section = signed_in(one, "/office/requests").locator("section", has_text="Ben")
+            section = one.sign_in("/office/requests").locator("section", has_text="Ben")
             section.get_by_label("Reason").fill("There are too few reviewers.")
             section.get_by_role("button", name="Agree", exact=True).click()
             section.get_by_text(name).wait_for()
     with window("Nora") as one:
-        section = signed_in(one, "/office/requests").locator("section", has_text="Ben")
+        section = one.sign_in("/office/requests").locator("section", has_text="Ben")
         section.get_by_role("button", name="Do it").click()
         section.get_by_text("Done.").wait_for()
     person = office.store.people.find(office.numbers["Ben"])
@@ -170,7 +163,7 @@ def test_a_further_role_takes_who_asks_and_two_who_agree(window: Callable[..., A
 
 def test_an_auditor_searches_the_log_and_sees_that_it_holds(window: Callable[..., Any]) -> None:
     with window("Zoe") as one:
-        page = signed_in(one, "/log")
+        page = one.sign_in("/log")
         assert page.get_by_text("The log holds").is_visible()
         page.get_by_label("Words").fill("ada")
         page.get_by_role("button", name="Search").click()
