@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from discreet.server.pages import hexagons
+from discreet.server.pages import choices, hexagons
 from tests.server.pages.office import Office
 
 pytestmark = pytest.mark.browser
@@ -76,13 +76,20 @@ def test_a_variable_is_dragged_into_a_zone_and_out_again(window: Callable[..., A
         assert zones(page) == {"rows": [], "columns": [], "layers": ["marital"]}
 
 
-def test_the_list_is_searched_by_labels_and_codes_are_a_tree(window: Callable[..., Any]) -> None:
+def test_the_list_is_searched_by_labels_and_codes_are_a_tree(
+    window: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choices, "MOST_LABELS", 3)
     with window() as one:
         page = one.open(f"{PLACE}?rows=age_group")
         page.locator("#find").fill("birth")
         assert page.locator("#variables > li:visible").count() == 1
         page.locator("#find").fill("nothing like it")
         assert page.locator("#none-found").is_visible()
+        page.locator("#find").fill("g01030201")  # the page does not carry it: the server looks through all codes
+        page.locator("#variables [data-name=area]").wait_for()
+        assert page.locator("#variables > li:visible").count() == 1
+        assert not page.locator("#none-found").is_visible()
         page.locator("#find").fill("")
         page.locator("#variables .label-link", has_text="Age").click()
         assert page.locator(".tree li.d2").count() > 10

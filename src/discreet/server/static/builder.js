@@ -2,14 +2,29 @@
 // do the same.
 "use strict";
 (() => {
-  const search = (text) => {
-    const wanted = text.trim().toLowerCase();
-    let found = 0;
+  const showThose = (found) => {
+    let many = 0;
     for (const item of document.querySelectorAll("#variables > li")) {
-      item.hidden = !item.dataset.words.toLowerCase().includes(wanted);
-      if (!item.hidden) found += 1;
+      item.hidden = !found(item);
+      if (!item.hidden) many += 1;
     }
-    document.getElementById("none-found").hidden = found > 0;
+    document.getElementById("none-found").hidden = many > 0;
+  };
+  // What the page knows is found at once; labels of all codes are looked through by the server, after a short rest.
+  let searches = 0;
+  const search = async (text) => {
+    const wanted = text.trim().toLowerCase();
+    const known = (item) => item.dataset.words.toLowerCase().includes(wanted);
+    const number = ++searches;
+    showThose(known);
+    if (wanted.length < 2) return;
+    await new Promise((done) => setTimeout(done, 200));
+    if (number !== searches) return;
+    const base = document.getElementById("builder").dataset.base;
+    const reply = await fetch(`${base}/find?words=${encodeURIComponent(wanted)}`);
+    if (!reply.ok || number !== searches) return;
+    const names = new Set((await reply.json()).variables);
+    showThose((item) => known(item) || names.has(item.dataset.name));
   };
   const move = (name, zone, place) => {
     const builder = document.getElementById("builder");
