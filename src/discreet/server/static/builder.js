@@ -54,7 +54,16 @@
     const map = event.target.closest("svg[data-areas]");
     if (map) nameAreas(map);
   });
+  const load = (address, integrity) =>
+    new Promise((done, failed) => {
+      if (document.querySelector(`script[src="${address}"]`)) return done();
+      const script = document.createElement("script");
+      Object.assign(script, {src: address, integrity, onload: done, onerror: failed});
+      document.head.append(script);
+    });
   const makeSortable = () => {
+    if (!window.Sortable) return;
+    document.getElementById("builder").dataset.drags = "yes";
     for (const list of document.querySelectorAll("#builder ul[data-zone]")) {
       const from = list.id === "variables";
       Sortable.create(list, {
@@ -73,13 +82,6 @@
       });
     }
   };
-  const load = (address, integrity) =>
-    new Promise((done, failed) => {
-      if (document.querySelector(`script[src="${address}"]`)) return done();
-      const script = document.createElement("script");
-      Object.assign(script, {src: address, integrity, onload: done, onerror: failed});
-      document.head.append(script);
-    });
   const draw = async () => {
     const figure = document.getElementById("chart");
     if (!figure || figure.dataset.drawn) return;
@@ -96,7 +98,14 @@
     find.form.addEventListener("submit", (event) => event.preventDefault());
     if (find.value) search(find.value);
   };
-  document.addEventListener("DOMContentLoaded", begin);
+  document.addEventListener("DOMContentLoaded", () => {
+    begin();
+    // Nobody drags before the page was painted; what that needs is loaded afterwards.
+    requestAnimationFrame(() => setTimeout(async () => {
+      await load(...document.getElementById("builder").dataset.sortable.split(" "));
+      makeSortable();
+    }));
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "look") begin();  // a look changes nothing that could be dragged or searched
   });
