@@ -47,13 +47,25 @@ class FirstPaint(NamedTuple):
 
     came: float
     painted: float
+    served: float
+    """CPU ms of the server's processes, for the page and all its files."""
+    work: float
+    """CPU ms of the thread of the browser that reads, lays out and paints, scripts included."""
     bytes: int
 
 
-class SeenPages(NamedTuple):
-    """Milliseconds of every change, the first time that it is asked, and first paints of pages."""
+class SeenChange(NamedTuple):
+    """Milliseconds until a change was painted, and CPU ms of the server's processes and of the thread that paints."""
 
-    changes: dict[str, float]
+    shown: float
+    served: float
+    work: float
+
+
+class SeenPages(NamedTuple):
+    """Every change, the first time that it is asked, and first paints of pages."""
+
+    changes: dict[str, SeenChange]
     new: dict[str, FirstPaint]
     """Of pages whose table nobody asked before."""
     known: dict[str, FirstPaint]
@@ -80,20 +92,37 @@ def seen(folder: Path, start: str, changes: Sequence[str], pages: Sequence[str],
         settle(server)
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         place = f"http://127.0.0.1:{port}{PLACE}"
-        new = {page: painted(browser, place + page) for page in pages}
+        new = {page: painted(server, browser, place + page) for page in pages}
         tab = browser.new_page()
+        tools = watched(tab)
         tab.goto(place + start)
         found = {}
         for change in changes:
-            found[change] = float(tab.evaluate(CHANGED, PLACE + change))
-            print(f"  {change}: shown after {found[change]:.0f} ms", flush=True)
+            settle(server)
+            cpu, before = server.cpu().total(), spent(tools)
+            shown = float(tab.evaluate(CHANGED, PLACE + change))
+            found[change] = SeenChange(shown, 1000 * (server.cpu().total() - cpu), spent(tools) - before)
+            print(f"  {change}: {found[change]}", flush=True)
         known = {}
         for page in pages:
-            several = [painted(browser, place + page) for _ in range(RUNS)]
+            several = [painted(server, browser, place + page) for _ in range(RUNS)]
             known[page] = FirstPaint(*(median(column) for column in zip(*several, strict=True)))  # type: ignore[arg-type]
             print(f"  first paint of {page}: {new[page]} new, {known[page]} known", flush=True)
         browser.close()
     return SeenPages(found, new, known)
+
+
+def watched(tab: Any) -> Any:
+    """What tells how long the thread of a tab worked, by its processor time: others that run do not count."""
+    tools = tab.context.new_cdp_session(tab)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+    return tools
+
+
+def spent(tools: Any) -> float:
+    """CPU ms that the thread of a tab has worked so far."""
+    found = tools.send("Performance.getMetrics")["metrics"]
+    return 1000 * float(next(one["value"] for one in found if one["name"] == "TaskDuration"))
 
 
 def settle(server: Served) -> None:
@@ -104,16 +133,20 @@ def settle(server: Served) -> None:
         time.sleep(CALM)
 
 
-def painted(browser: Any, address: str) -> FirstPaint:
+def painted(server: Served, browser: Any, address: str) -> FirstPaint:
     """A page in a browser that has nothing of it yet."""
-    context = browser.new_context()
+    settle(server)
+    before, context = server.cpu().total(), browser.new_context()
     tab, sizes = context.new_page(), list[int]()
     tab.on("response", lambda reply: sizes.append(len(reply.body())))
+    tools = watched(tab)
     tab.goto(address)
     tab.screenshot()  # waits for a frame
+    work = spent(tools)
     if tab.locator("table.grid").count() != 1:
         raise ValueError(f"The page of {address} has no table.")
     tab.wait_for_load_state("networkidle")
-    found = FirstPaint(float(tab.evaluate(REPLY)), float(tab.evaluate(PAINT)), sum(sizes))
+    served = 1000 * (server.cpu().total() - before)
+    found = FirstPaint(float(tab.evaluate(REPLY)), float(tab.evaluate(PAINT)), served, work, sum(sizes))
     context.close()
     return found
