@@ -17,6 +17,7 @@ from benchmarks import (  # noqa: F401  (enter their cases into the registry)
     engines,
     engines_remote,
     extracts,
+    extracts_build,
     fair,
     generalising,
     hard_small,

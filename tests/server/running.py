@@ -10,8 +10,10 @@ from typing import Any
 import uvicorn
 
 from discreet.server.account import MemoryAccount
-from discreet.server.app import TableApp
+from discreet.server.app import MoreAddresses, TableApp
 from discreet.server.dataset import Dataset
+from discreet.server.extracts.addresses import ExtractAddresses
+from discreet.server.extracts.desk import ExtractDesk
 from discreet.server.identity import Identity
 from discreet.server.plots import PlotAddresses, PlotDesk
 from discreet.server.service import Service
@@ -22,9 +24,9 @@ PATIENCE = 20.0
 
 
 class Running:
-    """A server that answers: its address, its log and what it was asked; with a store, it draws plots too."""
+    """A server that answers: its address, its log and what it was asked; with a store plots, with a desk extracts."""
 
-    def __init__(self, *datasets: Dataset, store: Store | None = None) -> None:
+    def __init__(self, *datasets: Dataset, store: Store | None = None, desk: ExtractDesk | None = None) -> None:
         self.log, self.budgets, self.account = KeptLog(), Budgets(), MemoryAccount()
         self.url, self.who = "", PUBLIC
         places = {(one.name, one.edition): one for one in datasets}
@@ -33,14 +35,20 @@ class Running:
         async def who(_request: Any) -> Identity:
             return self.who
 
-        beside = [] if store is None else [PlotAddresses(PlotDesk(self.service, store), who)]
+        beside: list[MoreAddresses] = []
+        if store is not None:
+            beside.append(PlotAddresses(PlotDesk(self.service, store), who))
+        if desk is not None:
+            beside.append(ExtractAddresses(desk, who))
         self.app = TableApp(self.service, who, beside=beside).application()
 
 
 @contextmanager
-def running(*datasets: Dataset, store: Store | None = None, **options: Any) -> Iterator[Running]:
+def running(
+    *datasets: Dataset, store: Store | None = None, desk: ExtractDesk | None = None, **options: Any
+) -> Iterator[Running]:
     """Serve data sets; ``options`` are those of uvicorn."""
-    made, started = Running(*datasets, store=store), threading.Event()
+    made, started = Running(*datasets, store=store, desk=desk), threading.Event()
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:

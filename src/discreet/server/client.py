@@ -6,7 +6,7 @@ import hashlib
 import http.client
 import json
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,19 @@ from urllib.parse import quote, urlsplit
 
 from discreet.errors import DiscreetError, InputError, NeedsError, ParameterError, ResourceError
 from discreet.model.public import PublicTable
+from discreet.server.extract_client import ServerExtracts
 from discreet.server.received import table_of_jsonstat
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MOST_BYTES = 2**30
 """Bytes of an answer."""
+PART = 2**18
+"""Bytes that are read at once."""
+MOST_REFUSAL = 2**20
+GOOD = (200, 201)
 MOST_WORDS = 1_000
 """Characters that are taken over from the error of a server."""
-JSON, ARROW = "application/json", "application/vnd.apache.arrow.stream"
+JSON, ARROW, BYTES = "application/json", "application/vnd.apache.arrow.stream", "application/octet-stream"
 
 
 def connect(
@@ -118,7 +123,7 @@ class TableConnection:
 
     def datasets(self) -> list[dict[str, Any]]:
         """Data sets and editions of the server: name, edition, title and period of each."""
-        found: list[dict[str, Any]] = self._json("GET", "/v1/datasets")["datasets"]
+        found: list[dict[str, Any]] = self.answer_of("GET", "/v1/datasets")["datasets"]
         return found
 
     def describe(self, dataset: str, *, edition: str = "latest") -> dict[str, Any]:
@@ -131,7 +136,7 @@ class TableConnection:
         edition
             Which edition of it.
         """
-        return self._json("GET", _place(dataset, edition))
+        return self.answer_of("GET", _place(dataset, edition))
 
     def codes(self, dataset: str, variable: str, *, edition: str = "latest") -> list[dict[str, Any]]:
         """Codes of a variable: code, label, parent and level of each.
@@ -143,7 +148,7 @@ class TableConnection:
         variable
             Name of the variable.
         """
-        page = self._json("GET", f"{_place(dataset, edition)}/variables/{quote(variable, safe='')}")
+        page = self.answer_of("GET", f"{_place(dataset, edition)}/variables/{quote(variable, safe='')}")
         found: list[dict[str, Any]] = page["codes"]
         return found
 
@@ -229,8 +234,13 @@ class TableConnection:
         dataset, variables, edition
             See :meth:`table`.
         """
-        page = self._json("POST", f"{_place(dataset, edition)}/estimate", {"variables": _names(variables)})
+        page = self.answer_of("POST", f"{_place(dataset, edition)}/estimate", {"variables": _names(variables)})
         return int(page["cells"])
+
+    @property
+    def extracts(self) -> ServerExtracts:
+        """Extracts of protected records, for members of approved projects."""
+        return ServerExtracts(self)
 
     # ---- requests --------------------------------------------------------------------------------------------
 
@@ -240,7 +250,14 @@ class TableConnection:
             raise InputError("The answer is not the one that the server logged.", hint="Ask again; tell the office.")
         return content
 
-    def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def answer_of(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The answer to a request of the program interface, as JSON, for what has no method of its own.
+
+        Parameters
+        ----------
+        method, path, body
+            The request.
+        """
         content, _ = self._asked(method, path, body, JSON)
         try:
             found: Any = json.loads(content)
@@ -250,10 +267,36 @@ class TableConnection:
             raise _not_ours()
         return found
 
+    def parts_of(self, path: str, take: Callable[[bytes], object]) -> None:
+        """Give the parts of a large answer to ``take``, one after the other.
+
+        Parameters
+        ----------
+        path
+            What is asked for.
+        take
+            Called with each part.
+        """
+        self._read("GET", path, None, BYTES, take)
+
     def _asked(
         self, method: str, path: str, body: Mapping[str, Any] | None, accept: str
     ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request; the body and headers of its answer."""
+        parts: list[bytes] = []
+        headers = self._read(method, path, body, accept, parts.append, MOST_BYTES)
+        return b"".join(parts), headers
+
+    def _read(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        accept: str,
+        take: Callable[[bytes], object],
+        most: int | None = None,
+    ) -> Mapping[str, str]:
+        """Send a request, and give what comes to ``take``; the headers of the answer."""
         where = f"{self.host}:{self.port}" if self.port else self.host
         opened = self._opened()
         headers = {"accept": f"{accept}, application/problem+json;q=0.5"}
@@ -264,7 +307,16 @@ class TableConnection:
         try:
             opened.request(method, self.path + path, content, headers)
             reply = opened.getresponse()
-            found = reply.read(MOST_BYTES + 1)
+            if reply.status not in GOOD:
+                raise refusal_of(reply.status, reply.read(MOST_REFUSAL), reply.headers.get("retry-after"))
+            had = 0
+            while part := reply.read(PART):
+                had += len(part)
+                if most is not None and had > most:
+                    raise ResourceError("The answer is larger than 1 GiB.", hint="Ask for fewer cells.")
+                take(part)
+            if reply.length:
+                raise http.client.IncompleteRead(b"", reply.length)
         except TimeoutError:
             raise ResourceError(
                 f"{where} did not answer within {self.timeout:g} seconds.", hint="Ask again, or give a longer timeout."
@@ -278,11 +330,7 @@ class TableConnection:
             raise InputError(f"No server answers at {where}.", hint="Check the address, and that it runs.") from None
         finally:
             opened.close()
-        if len(found) > MOST_BYTES:
-            raise ResourceError("The answer is larger than 1 GiB.", hint="Ask for fewer cells.")
-        if reply.status != 200:
-            raise refusal_of(reply.status, found, reply.headers.get("retry-after"))
-        return found, {name.lower(): value for name, value in reply.headers.items()}
+        return {name.lower(): value for name, value in reply.headers.items()}
 
     def _opened(self) -> http.client.HTTPConnection:
         if self.context is None:

@@ -8,6 +8,8 @@ from typing import Any
 import msgspec
 
 from discreet.server.encoding import ENCODINGS
+from discreet.server.extracts import described
+from discreet.server.extracts.definition import Definition
 from discreet.server.gate import MEASURES
 from discreet.server.plots import FORMATS as PLOT_FORMATS
 from discreet.server.plots import PlotBody
@@ -33,6 +35,7 @@ STATUS = {
     "403": "The question is not answered.",
     "404": "Something that was named is not there.",
     "406": "The format is not ours.",
+    "409": "It is not ready yet.",
     "410": "The edition is answered no more.",
     "413": "Too large.",
     "414": "The address is too long.",
@@ -56,6 +59,11 @@ def _query(name: str, words: str, required: bool = False, **schema: Any) -> dict
     return {"name": name, "in": "query", "required": required, "schema": kind, "description": words}
 
 
+def _number(words: str) -> dict[str, Any]:
+    schema = {"type": "integer", "minimum": 1}
+    return {"name": "number", "in": "path", "required": True, "schema": schema, "description": words}
+
+
 def _get(words: str, kind: str = "application/json", **more: Any) -> dict[str, Any]:
     good = {"200": {"description": words, "content": {kind: {}}}}
     return {"summary": words, "responses": {**good, **more.pop("problems", {})}, **more}
@@ -64,13 +72,21 @@ def _get(words: str, kind: str = "application/json", **more: Any) -> dict[str, A
 @cache
 def openapi() -> bytes:
     """The description as JSON."""
-    (question, plot), parts = msgspec.json.schema_components(
-        [QuestionBody, PlotBody], ref_template="#/components/schemas/{name}"
+    (question, plot, *extracts), parts = msgspec.json.schema_components(
+        [QuestionBody, PlotBody, *EXTRACT_TYPES], ref_template="#/components/schemas/{name}"
     )
+    of_extracts = dict(zip(EXTRACT_TYPES, extracts, strict=True))
     description = {
         "openapi": "3.1.0",
         "info": {"title": "discreet table server", "version": "1"},
-        "paths": {**_of_the_server(), **_of_data_sets(question), **_of_plots(plot), **_of_sdmx(), **_of_the_log()},
+        "paths": {
+            **_of_the_server(),
+            **_of_data_sets(question),
+            **_of_plots(plot),
+            **_of_extracts(of_extracts),
+            **_of_sdmx(),
+            **_of_the_log(),
+        },
         "components": {"schemas": {**parts, "Problem": PROBLEM}},
     }
     return msgspec.json.encode(description)
@@ -151,6 +167,112 @@ def _of_plots(plot: dict[str, Any]) -> dict[str, Any]:
         },
     }
     return {"/v1/datasets/{name}/{edition}/plot": {"post": post}}
+
+
+EXTRACT_TYPES: tuple[type[msgspec.Struct], ...] = (
+    Definition,
+    described.DestroyedBody,
+    described.ExtractEstimate,
+    described.ExtractList,
+    described.ExtractShown,
+    described.FileDescribed,
+    described.FileList,
+    described.KeyBody,
+    described.KeyShown,
+    described.ProjectList,
+)
+"""What is sent and answered about extracts."""
+
+
+def _of_extracts(schemas: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[str, Any]:
+    """Extracts: files, projects, the cart as a definition, the queue, the sealed file."""
+    base, own = "/v1/extracts", ("401", "403")
+    kind = "application/json"
+
+    def said(words: str, found: type[msgspec.Struct], *problems: str, code: str = "200", **more: Any) -> dict[str, Any]:
+        content = {kind: {"schema": schemas[found]}}
+        return {
+            "summary": words,
+            "responses": {code: {"description": words, "content": content}, **_problems(*own, *problems)},
+            **more,
+        }
+
+    def body(sent: type[msgspec.Struct]) -> dict[str, Any]:
+        return {"requestBody": {"required": True, "content": {kind: {"schema": schemas[sent]}}}}
+
+    one, project = [_number("Of an extract.")], [_number("Of a project.")]
+    sent = ("400", "413", "414", "415")
+    asking = (*sent, "404", "410", "503")
+    file = {"200": {"description": "The sealed file.", "content": {"application/octet-stream": {}}}}
+    definition = {"200": {"description": "The definition.", "content": {kind: {"schema": schemas[Definition]}}}}
+    about_one = _problems(*own, "404")
+    return {
+        base: {"get": said("Extracts of one's own projects.", described.ExtractList)},
+        f"{base}/files": {"get": said("Files that extracts are taken from.", described.FileList)},
+        f"{base}/files/{{name}}/{{edition}}": {
+            "get": said(
+                "Variables and limits of a file.",
+                described.FileDescribed,
+                "404",
+                "410",
+                parameters=_path("name", "edition"),
+            )
+        },
+        f"{base}/key": {
+            "get": said("The key that one's extracts are sealed to.", described.KeyShown),
+            "put": said(
+                "Give the key that one's extracts are sealed to.", described.KeyShown, *sent, **body(described.KeyBody)
+            ),
+        },
+        f"{base}/projects": {"get": said("One's own projects.", described.ProjectList)},
+        f"{base}/projects/{{number}}/estimate": {
+            "post": said(
+                "How large and how risky an extract would be.",
+                described.ExtractEstimate,
+                *asking,
+                parameters=project,
+                **body(Definition),
+            )
+        },
+        f"{base}/projects/{{number}}/extracts": {
+            "post": said(
+                "Ask for an extract; it is queued.",
+                described.ExtractShown,
+                *asking,
+                code="201",
+                parameters=project,
+                **body(Definition),
+            )
+        },
+        f"{base}/{{number}}": {"get": said("Where an extract is.", described.ExtractShown, "404", parameters=one)},
+        f"{base}/{{number}}/definition": {
+            "get": {
+                "summary": "The definition that an extract was asked for by.",
+                "parameters": one,
+                "responses": {**definition, **about_one},
+            }
+        },
+        f"{base}/{{number}}/file": {
+            "get": {
+                "summary": "The sealed file, for who asked for it.",
+                "parameters": one,
+                "responses": {**file, **about_one, **_problems("409", "410")},
+            }
+        },
+        f"{base}/{{number}}/withdraw": {
+            "post": said("Give an extract up.", described.ExtractShown, "404", parameters=one)
+        },
+        f"{base}/{{number}}/destroyed": {
+            "post": said(
+                "State that all copies are destroyed.",
+                described.ExtractShown,
+                *sent,
+                "404",
+                parameters=one,
+                **body(described.DestroyedBody),
+            )
+        },
+    }
 
 
 def _of_sdmx() -> dict[str, Any]:

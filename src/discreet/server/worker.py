@@ -38,12 +38,13 @@ from discreet.server.config import SOCKET, ServerConfig, answering_key, read_con
 from discreet.server.dataset import Dataset, open_dataset
 from discreet.server.denied import who_are_you
 from discreet.server.encoding import encoding_named
+from discreet.server.extracts.addresses import ExtractAddresses
 from discreet.server.extracts.desk import ExtractDesk
 from discreet.server.extracts.file import ExtractFile, open_file
 from discreet.server.identity import Identity, RequestData, check_origin, who_asks
 from discreet.server.metrics import Metrics
 from discreet.server.oidc import IdentityProvider
-from discreet.server.pages.frame import PageFrame
+from discreet.server.pages.frame import PageFrame, read_templates
 from discreet.server.pages.site import page_routes
 from discreet.server.passkeys import Passkeys
 from discreet.server.plots import PlotAddresses, PlotDesk
@@ -274,19 +275,22 @@ def application(
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
-        later=[work for dataset in datasets.values() for work in cubes_to_make(dataset)],
+        later=[read_templates, *(work for dataset in datasets.values() for work in cubes_to_make(dataset))],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
     title = "discreet" if config.sign_in is None else config.sign_in.title
     frame = PageFrame(ask, title=title, metrics=metrics)
     sign_in = None if context is None else signing_in(config, store, client, context)
+    signatures = None if context is None or config.tls is None else SignedRequests(store, context, config.tls.signed)
+    desk = extract_desk(config, store, client)
+    extracts = [] if desk is None else [ExtractAddresses(desk, ask, signatures)]
     return TableApp(
         service,
         ask,
         metrics=metrics,
         proofs=client,
         ready=store.ready,
-        signatures=None if context is None or config.tls is None else SignedRequests(store, context, config.tls.signed),
+        signatures=signatures,
         operators_only=config.tls is not None,
         more=[
             *page_routes(
@@ -294,11 +298,11 @@ def application(
                 service,
                 sign_in=sign_in,
                 log_folder=config.path(config.log.folder),
-                extracts=extract_desk(config, store, client),
+                extracts=desk,
             ),
             *(retrieval_routes(config.path(config.retrieval), HEADERS) if config.retrieval else []),
         ],
-        beside=[PlotAddresses(PlotDesk(service, store), ask)],
+        beside=[PlotAddresses(PlotDesk(service, store), ask), *extracts],
         who_now=asking_now(config, store, context),
         line=next((one.line for one in logging.getLogger().handlers if isinstance(one, LinesTogether)), None),
     )

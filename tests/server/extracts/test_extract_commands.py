@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from starlette.testclient import TestClient
 
 from discreet.cli import main
 from discreet.server.config import read_config
@@ -20,7 +22,7 @@ from discreet.server.store.extracts import ExtractRequest
 from discreet.server.store.people import Founder
 from discreet.server.store.schema import migrate
 from discreet.server.store.store import Store
-from discreet.server.worker import extract_desk
+from discreet.server.worker import application, extract_desk
 from discreet.trust import make_keys
 from discreet.trust.log.client import AsyncLogClient
 from discreet.trust.log.process import start_logger
@@ -143,6 +145,10 @@ def test_from_plan_to_a_traced_leak(place: Path) -> None:
         desk = extract_desk(config, store, AsyncLogClient(place / "run" / "log.sock"))
         assert desk is not None
         assert [(one.name, one.edition) for one in desk.open_files()] == [("sample", "1990.1")]
+    worker = application(msgspec.structs.replace(config, datasets=[]), None).application()
+    with TestClient(worker) as program:
+        statuses = [program.get(path).status_code for path in ("/v1/extracts", "/v1/extracts/files", "/extracts/1")]
+    assert statuses == [401, 403, 404]  # programs are answered; pages of people come with sign-in, which needs TLS
     log = discreet("log", "verify", place / "log", "--public-key", place / "log.key.pub")
     assert log.exit_code == 0, log.output
 

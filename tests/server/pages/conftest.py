@@ -63,6 +63,13 @@ class Window:
         self.page.goto(self.origin + path)
         return self.page
 
+    def sign_in(self, path: str) -> Any:
+        """Begin a session with one's certificate, and go on to a page."""
+        page = self.open("/account")
+        page.get_by_role("button", name="Begin a session").click()
+        page.wait_for_load_state()
+        return self.open(path)
+
     def faults(self) -> list[Any]:
         """What axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))

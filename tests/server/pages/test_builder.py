@@ -230,6 +230,15 @@ def test_a_table_says_what_it_shows(office: Office, query: str, words: str) -> N
     assert f"<b>{words}</b> Values are altered" in text
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [("DIVORCED", ["marital"]), ("g01030201", ["area"]), ("Labour", ["labour"]), ("nothing like it", [])],
+)
+def test_variables_are_found_by_all_codes_and_labels(office: Office, words: str, names: list[str]) -> None:
+    reply = httpx.get(f"{office.origin}{PLACE}/find", params={"words": words})
+    assert reply.json() == {"variables": names}
+
+
 def test_variables_are_found_by_labels_of_their_codes(office: Office) -> None:
     text = httpx.get(f"{office.origin}{PLACE}?find=divorced").text
     assert re.findall(r'<li data-name="(\w+)"', text) == ["marital"]

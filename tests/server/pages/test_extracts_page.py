@@ -66,13 +66,6 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExtractOffice]:
         yield made
 
 
-def sign_in(one: Any, path: str) -> Any:
-    page = one.open("/account")
-    page.get_by_role("button", name="Begin a session").click()
-    page.wait_for_load_state()
-    return one.open(path)
-
-
 def apply(page: Any, title: str) -> str:
     page.get_by_role("link", name="Apply for a project").click()
     words = {"title": title, "institution": "University", "domain": "elsewhere.org", "signatory": "Dean"}
@@ -90,7 +83,7 @@ def apply(page: Any, title: str) -> str:
 def test_from_application_to_decrypted_file(window: Callable[..., Any], office: ExtractOffice, tmp_path: Path) -> None:
     secret = RecipientSecret.new()
     with window("Ada") as one:
-        number = apply(sign_in(one, "/extracts"), "<b>Wages</b>")
+        number = apply(one.sign_in("/extracts"), "<b>Wages</b>")
     with window("Nora") as one:
         page = one.open(f"/reviews/{number}")
         assert page.get_by_text("not of the institution's domain").is_visible()
@@ -106,7 +99,7 @@ def test_from_application_to_decrypted_file(window: Callable[..., Any], office: 
             page.get_by_label("Reason").fill("The need is shown.")
             page.get_by_role("button", name="Approve").click()
     with window("Ada") as one:
-        page = sign_in(one, f"/extracts/projects/{number}")
+        page = one.sign_in(f"/extracts/projects/{number}")
         for words in CONDITIONS.values():
             page.get_by_label(words).check()
         page.get_by_role("button", name="Accept all seven").click()
@@ -166,7 +159,7 @@ def test_nobody_reviews_an_application_of_their_own_project(window: Callable[...
     applications.act(number, ids["Nora"], "identified")
     office.store.projects.add_member(number, ids["Rita"])
     with window("Rita") as one:
-        page = sign_in(one, f"/reviews/{number}")
+        page = one.sign_in(f"/reviews/{number}")
         assert page.get_by_text("you see it, and decide nothing").is_visible()
         assert page.get_by_role("button", name="Approve").count() == 0
         forged = """async (address) => {

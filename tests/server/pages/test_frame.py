@@ -9,10 +9,12 @@ import re
 from importlib.resources import files
 
 import httpx
+import jinja2
 import pytest
 
 from discreet.errors import InputError
 from discreet.server.pages import static_files as vendored
+from discreet.server.pages.frame import read_templates
 from tests.server.pages.office import Office
 
 MANIFEST = json.loads(files("discreet.server").joinpath("static", "vendor", "manifest.json").read_bytes())
@@ -111,3 +113,10 @@ def test_a_stolen_cookie_is_worth_nothing_with_another_certificate(office: Offic
         assert reply.status_code == 401
         assert "Ada" not in reply.text
         assert "Max-Age=0" in reply.headers["set-cookie"]
+
+
+def test_after_templates_were_read_no_page_compiles_one(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_templates()
+    monkeypatch.setattr(jinja2.Environment, "compile", lambda *_: pytest.fail("a template was compiled"))
+    for path in ("/", "/tables/census/2021.1?rows=sex&ask=yes", "/account", "/nowhere/at/all"):
+        assert httpx.get(office.origin + path).status_code in (200, 404)

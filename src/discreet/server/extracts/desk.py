@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import BoundedSemaphore
 
-from discreet.errors import DiscreetError, unknown_name
+from discreet.errors import DiscreetError, InputError, unknown_name
 from discreet.server.denied import Denied
 from discreet.server.extracts.definition import Definition, checked, require_granted, used_variables
 from discreet.server.extracts.file import ExtractFile
@@ -18,14 +19,18 @@ from discreet.server.identity import Identity
 from discreet.server.problems import problem_of
 from discreet.server.roles import Subject, allowed
 from discreet.server.service import Log, log_fields
+from discreet.server.store.applications import ApplicationRow
 from discreet.server.store.editions import refuse_closed
 from discreet.server.store.extracts import ExtractRequest, ExtractRow
 from discreet.server.store.projects import GrantRow
 from discreet.server.store.store import Store
 from discreet.trust.log.entries import DecisionTaken
+from discreet.trust.sealed_file import RecipientKey
 
 SEALED = re.compile(r"[0-9a-f]{48}\.sealed")
 """Names of sealed files: drawn, never given."""
+LARGEST_NUMBER = 2**63 - 1
+"""Of extracts and projects: databases have no larger ones."""
 PATIENCE = 10.0
 """Seconds to wait for others whose extracts are looked at: each reads the whole file."""
 
@@ -76,6 +81,80 @@ class ExtractDesk:
                 found.append(file)
         return found
 
+    # ---- what is one's own ----------------------------------------------------------------------------------
+
+    def own_projects(self, who: Identity) -> list[ApplicationRow]:
+        """Applications of one's own projects, in every state; projects without extracts are none."""
+        found = []
+        for project in self.store.projects.of(known(who)):
+            try:
+                found.append(self.store.applications.find(project.id))
+            except InputError:
+                continue
+        return found
+
+    def own_project(self, who: Identity, number: int) -> tuple[ApplicationRow, ExtractFile]:
+        """One's own project that may ask for extracts now, and its file.
+
+        Raises
+        ------
+        Denied
+            When it is not one's own, is over, or its file is not served.
+        """
+        principal = known(who)
+        allowed(who, "extract.request", Subject(belongs_to=frozenset({principal}))).required()
+        try:
+            row = self.store.applications.find(number) if number <= LARGEST_NUMBER else None
+        except InputError:
+            row = None
+        if row is None or principal not in row.project.members:
+            raise Denied("other-project", "You do not work on this project.", hint="Ask its head to add you.")
+        self.grant_of(number, principal, row.dataset, row.edition)
+        return row, self.file(row.dataset, row.edition)
+
+    def own_extracts(self, who: Identity) -> list[ExtractRow]:
+        """Extracts of one's own projects, the last first."""
+        return self.store.extracts.of([row.project.id for row in self.own_projects(who)])
+
+    def own_extract(self, who: Identity, number: int) -> ExtractRow:
+        """An extract of one's own project; others are not told whether it is there.
+
+        Raises
+        ------
+        Denied
+            When it is not.
+        """
+        principal = known(who)
+        with suppress(InputError):
+            row = self.store.extracts.find(number) if number <= LARGEST_NUMBER else None
+            if row is not None and principal in self.store.projects.find(row.project_id).members:
+                return row
+        raise Denied("not-yours", "This is not yours.", hint="See your own extracts.")
+
+    def own_key(self, who: Identity) -> RecipientKey | None:
+        """The public key that one's own extracts are sealed to."""
+        text = self.store.extracts.key_of(known(who))
+        return None if text is None else RecipientKey.from_text(text)
+
+    async def use_key(self, who: Identity, text: str, number: str) -> RecipientKey:
+        """Let one's own extracts be sealed to a key from now on; in the log before it counts.
+
+        Raises
+        ------
+        DiscreetError
+            When it is no public key.
+        """
+        principal = known(who)
+        allowed(who, "extract.request", Subject(belongs_to=frozenset({principal}))).required()
+        key = RecipientKey.from_text(text)
+        about = f"key:{key.fingerprint}"
+        entry = DecisionTaken(
+            **log_fields(who, number), action="extract.key", decision="granted", about=about, signed=who.signed
+        )
+        await self.log.append(entry)
+        await asyncio.to_thread(self.store.extracts.set_key, principal, key.text)
+        return key
+
     # ---- asking ---------------------------------------------------------------------------------------------
 
     def looked_at(self, who: Identity, project: int, wanted: Definition) -> tuple[ExtractFile, SizeEstimate]:
@@ -118,12 +197,10 @@ class ExtractDesk:
         Denied
             When it is not one's own, is over, or has no grant.
         """
-        try:
-            return self.store.projects.granted(project, principal, dataset, edition)
-        except Denied:
-            raise
-        except DiscreetError:
-            raise Denied("other-project", "You do not work on this project.", hint="Ask its head to add you.") from None
+        with suppress(InputError):
+            if project <= LARGEST_NUMBER:
+                return self.store.projects.granted(project, principal, dataset, edition)
+        raise Denied("other-project", "You do not work on this project.", hint="Ask its head to add you.")
 
     async def request(self, who: Identity, project: int, wanted: Definition, number: str) -> int:
         """Queue an extract; its number. Refusals are logged, too.
@@ -238,6 +315,7 @@ class ExtractDesk:
             edition=wanted.edition if known else None,
             content=_digest(wanted),
             rule=rule,
+            signed=who.signed,
         )
         await self.log.append(entry)
 
@@ -253,8 +331,28 @@ class ExtractDesk:
             edition=row.edition,
             content=row.content or row.digest,
             rule=rule,
+            signed=who.signed,
         )
         await self.log.append(entry)
+
+    async def log_denied(self, action: str, error: Denied, number: str, serial: str | None) -> None:
+        """Log that a proof of identity, or a signature, did not hold."""
+        await self.log.append(
+            DecisionTaken(action=action, decision="denied", rule=error.kind, request=number, serial=serial)
+        )
+
+
+def known(who: Identity) -> int:
+    """The number of somebody who is known.
+
+    Raises
+    ------
+    Denied
+        When they are not (401).
+    """
+    if who.principal_id is None:
+        raise Denied("nobody", "This needs somebody who is known.", hint="Sign in.", status=401)
+    return who.principal_id
 
 
 def _digest(wanted: Definition) -> str | None:

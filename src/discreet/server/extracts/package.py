@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,11 @@ NAMES = frozenset([*DATA.values(), MANIFEST, SIGNATURE, *SMALL])
 """All names that an archive may have."""
 LINES = 50_000
 MOST_SMALL = 64 * 2**20
+NOT_OURS = (
+    *(zipfile.BadZipFile, zlib.error, msgspec.DecodeError, UnicodeDecodeError),
+    *(KeyError, EOFError, NotImplementedError, RuntimeError),
+)
+"""What reading an archive raises that somebody else made; a part that is encrypted is a ``RuntimeError``."""
 ABOUT = b"package 1"
 
 
@@ -272,24 +278,20 @@ def _unpacked(stream: IO[bytes], folder: Path, signed_by: PublicKey | None) -> P
             names = archive.namelist()
             if len(set(names)) < len(names) or not set(names) <= NAMES:
                 raise wrong
-            content = _small(archive, MANIFEST)
+            if any(one.file_size > MOST_SMALL for one in archive.infolist() if one.filename not in DATA.values()):
+                raise wrong
+            content = archive.read(MANIFEST)
             manifest = msgspec.json.decode(content, type=PackageManifest)
-            signature = _small(archive, SIGNATURE)
+            signature = archive.read(SIGNATURE)
             if signed_by is not None and not signed_by.signed(content, _decoded(signature)):
                 raise InputError("The manifest is not signed by that key.", hint="Give the server's public key.")
             if set(manifest.files) != set(names) - {MANIFEST, SIGNATURE} or manifest.format != FORMAT:
                 raise wrong
             digests = {name: _extracted(archive, name, folder) for name in names}
-    except (zipfile.BadZipFile, msgspec.DecodeError, KeyError, EOFError, NotImplementedError, UnicodeDecodeError):
+    except NOT_OURS:
         raise wrong from None
     _require_digests(manifest.files, digests)
     return manifest
-
-
-def _small(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).file_size > MOST_SMALL:
-        raise InputError("The extract is not as the server made it.", hint="Fetch it again.")
-    return archive.read(name)
 
 
 def _decoded(signature: bytes) -> bytes:

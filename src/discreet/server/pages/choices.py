@@ -99,10 +99,13 @@ def counted_words(dataset: Dataset) -> str:
 
 
 def _has(dataset: Dataset, variable: VariableChoice, wanted: str) -> bool:
-    """Whether words stand in what a variable says of itself, or in the label of one of its codes."""
+    """Whether words stand in what a variable says of itself, or in one of its codes or their labels."""
     if wanted in f"{variable.words} {variable.description}".casefold():
         return True
-    return any(wanted in label.casefold() for label in dataset.hierarchies[variable.name].labels.values())
+    hierarchy = dataset.hierarchies[variable.name]
+    return any(
+        wanted in code.casefold() or wanted in hierarchy.labels.get(code, "").casefold() for code in hierarchy.codes
+    )
 
 
 def _address(base: str, layout: TableLayout) -> str:
@@ -114,9 +117,10 @@ def _variable(dataset: Dataset, layout: TableLayout, base: str, name: str) -> Va
     zone = next((z for z in ZONES if any(name_of(item) == name for item in getattr(layout, z))), "")
     item = next((one for one in layout.variables if name_of(one) == name), name)
     links = tuple((z, _address(base, layout.placed(item, z))) for z in ZONES if z != zone)
-    labels = list(dataset.hierarchies[name].labels.values())
-    words = " ".join([part.label, name, part.description, *labels[:MOST_LABELS]])
-    label, codes = part.label or name, len(dataset.hierarchies[name])
+    hierarchy = dataset.hierarchies[name]
+    labels = [hierarchy.labels.get(code, code) for code in hierarchy.codes[:MOST_LABELS]]
+    words = " ".join([part.label, name, part.description, *labels])
+    label, codes = part.label or name, len(hierarchy)
     return VariableChoice(name, label, part.description, codes, zone, links, words)
 
 

@@ -9,17 +9,15 @@ from typing import Any
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
 from discreet.server.denied import Denied
 from discreet.server.extracts.definition import MOST_BYTES, Definition, read_definition
 from discreet.server.extracts.desk import ExtractDesk
 from discreet.server.extracts.file import ExtractFile
 from discreet.server.pages.frame import PageFrame, Visit, may_open, see_other
 from discreet.server.problems import problem_of
-from discreet.server.roles import Subject, allowed
 from discreet.server.store.applications import ApplicationRow
 from discreet.server.store.extracts import ExtractRow
-from discreet.trust.log.entries import DecisionTaken
 from discreet.trust.sealed_file import RecipientKey
 
 STATES = {
@@ -71,63 +69,31 @@ class ExtractPages:
         """One's own projects and extracts, and the key that they are sealed to."""
         if not (may_open(visit.who, "extract.request") or may_open(visit.who, "project.request")):
             raise Denied("role", "Your roles do not allow this.", hint="Ask the office if you should have this right.")
-        who = _self(visit)
+        desk, who = self.desk, visit.who
 
-        def work() -> tuple[list[ApplicationRow], list[ExtractRow], str | None]:
-            mine = []
-            for project in self.desk.store.projects.of(who):
-                try:
-                    mine.append(self.desk.store.applications.find(project.id))
-                except InputError:
-                    continue  # a project without extracts
-            rows = self.desk.store.extracts.of([row.project.id for row in mine])
-            return mine, rows, self.desk.store.extracts.key_of(who)
+        def work() -> tuple[list[ApplicationRow], list[ExtractRow], RecipientKey | None]:
+            return desk.own_projects(who), desk.own_extracts(who), desk.own_key(who)
 
         projects, rows, key = await asyncio.to_thread(work)
         shown: dict[str, Any] = {
             "projects": projects,
             "rows": rows,
             "states": STATES,
-            "me": who,
-            "fingerprint": None if key is None else RecipientKey.from_text(key).fingerprint,
+            "fingerprint": None if key is None else key.fingerprint,
         }
         return self.frame.page(visit, "extracts.html", "Extracts", **shown)
 
     async def set_key(self, visit: Visit) -> Response:
         """Take the public key that extracts are sealed to."""
-        who = _self(visit)
-        allowed(visit.who, "extract.request", Subject(belongs_to=frozenset({who}))).required()
-        key = RecipientKey.from_text(visit.form.get("key", ""))
-        entry = DecisionTaken(
-            subject=visit.who.name,
-            serial=visit.who.serial,
-            request=visit.number,
-            action="extract.key",
-            decision="granted",
-            about=f"key:{key.fingerprint}",
-        )
-        await self.desk.log.append(entry)
-        await asyncio.to_thread(self.desk.store.extracts.set_key, who, key.text)
+        await self.desk.use_key(visit.who, visit.form.get("key", ""), visit.number)
         return see_other("/extracts")
 
     # ---- the cart -------------------------------------------------------------------------------------------
 
     async def _place(self, visit: Visit) -> tuple[ApplicationRow, ExtractFile]:
         """One's own project, and its file."""
-        number, who = int(visit.request.path_params["number"]), _self(visit)
-        allowed(visit.who, "extract.request", Subject(belongs_to=frozenset({who}))).required()
-
-        def work() -> tuple[ApplicationRow, ExtractFile]:
-            try:
-                row = self.desk.store.applications.find(number)
-            except InputError:
-                row = None
-            if row is None or who not in row.project.members:
-                raise Denied("other-project", "You do not work on this project.", hint="Ask its head to add you.")
-            self.desk.grant_of(number, who, row.dataset, row.edition)
-            return row, self.desk.file(row.dataset, row.edition)
-
-        return await asyncio.to_thread(work)
+        number = int(visit.request.path_params["number"])
+        return await asyncio.to_thread(self.desk.own_project, visit.who, number)
 
     async def show_cart(self, visit: Visit) -> Response:
         """The cart of a project."""
@@ -198,19 +164,8 @@ class ExtractPages:
 
     async def _row(self, visit: Visit) -> ExtractRow:
         """An extract of one's own project; others are not told whether it is there."""
-        number, who = int(visit.request.path_params["number"]), _self(visit)
-
-        def work() -> ExtractRow | None:
-            try:
-                row = self.desk.store.extracts.find(number)
-                return row if who in self.desk.store.projects.find(row.project_id).members else None
-            except DiscreetError:
-                return None
-
-        found = await asyncio.to_thread(work)
-        if found is None:
-            raise Denied("not-yours", "This is not yours.", hint="See your own extracts.")
-        return found
+        number = int(visit.request.path_params["number"])
+        return await asyncio.to_thread(self.desk.own_extract, visit.who, number)
 
     async def show_extract(self, visit: Visit) -> Response:
         """Where an extract is."""
@@ -220,7 +175,7 @@ class ExtractPages:
             "row": row,
             "wanted": wanted,
             "state": STATES[row.state],
-            "mine": row.requested_by == _self(visit),
+            "mine": row.requested_by == visit.who.principal_id,
         }
         if visit.partial:
             return self.frame.part("extract_part.html", **shown)
@@ -245,9 +200,3 @@ class ExtractPages:
             raise InputError("The statement was not confirmed.", hint="Tick that all copies are destroyed.")
         await self.desk.destroyed(visit.who, row, visit.number)
         return see_other(f"/extracts/{row.id}")
-
-
-def _self(visit: Visit) -> int:
-    if visit.who.principal_id is None:
-        raise Denied("nobody", "This needs somebody who is known.", hint="Sign in.", status=401)
-    return visit.who.principal_id

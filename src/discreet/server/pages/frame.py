@@ -344,6 +344,13 @@ def _with_templates(kind: type[Environment]) -> Environment:
     return environment
 
 
+def read_templates() -> None:
+    """Compile all templates, so that nobody who opens a page first waits for it."""
+    environment = _environment()
+    for name in environment.list_templates():
+        environment.get_template(name)
+
+
 def _moment(seconds: int) -> str:
     """A time of the store in words."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from discreet.errors import DiscreetError
@@ -47,6 +47,8 @@ FORMATS = {
     "px": "PX",
     "parquet": "Parquet",
 }
+MOST_WORDS = 200
+"""Characters of a search."""
 MOST_CODES = 400
 """Codes of a tree that are shown at once."""
 
@@ -77,6 +79,7 @@ class TablePages:
             self.frame.route("/tables/definition", self.open_definition, methods=("POST",), files=LARGEST_DEFINITION),
             self.frame.route(place, self.show_table),
             self.frame.route(f"{place}/codes/{{variable}}", self.show_codes),
+            self.frame.route(f"{place}/find", self.find_variables),
             self.frame.route(f"{place}/look", self.look),
             self.frame.route(f"{place}/definition", self.save_definition),
         ]
@@ -198,6 +201,13 @@ class TablePages:
 
         await asyncio.to_thread(work)
 
+    async def find_variables(self, visit: Visit) -> Response:
+        """Names of the variables that have some words in what they say of themselves, or in a label of their codes."""
+        allowed(visit.who, "catalogue.read").required()
+        dataset, words = self._dataset(visit), visit.request.query_params.get("words", "")[:MOST_WORDS]
+        found = choices_of(dataset, TableLayout(find=words), "").variables
+        return JSONResponse({"variables": [one.name for one in found]})
+
     async def show_codes(self, visit: Visit) -> Response:
         """Codes of a variable as a tree, with boxes to choose some."""
         allowed(visit.who, "catalogue.read").required()
@@ -207,7 +217,11 @@ class TablePages:
         find = layout.find.casefold()
         codes = [one for one in described["codes"] if find in one["label"].casefold() or find in one["code"].casefold()]
         context = {"dataset": dataset, "name": name, "layout": layout, "label": described["label"]}
-        context |= {"codes": codes[:MOST_CODES], "left": len(codes) - MOST_CODES}
+        shown = codes[:MOST_CODES]
+        context |= {"codes": shown, "left": len(codes) - MOST_CODES}
+        seen = {one["code"] for one in shown}
+        context["unseen"] = [code for code in layout.select.get(name, ()) if code not in seen]
+        context["others"] = {other: chosen for other, chosen in layout.select.items() if other != name}
         context |= {"base": f"/tables/{dataset.name}/{dataset.edition}"}
         return self.frame.page(visit, "codes.html", described["label"], **context)
 

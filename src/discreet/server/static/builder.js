@@ -2,14 +2,29 @@
 // do the same.
 "use strict";
 (() => {
-  const search = (text) => {
-    const wanted = text.trim().toLowerCase();
-    let found = 0;
+  const showThose = (found) => {
+    let many = 0;
     for (const item of document.querySelectorAll("#variables > li")) {
-      item.hidden = !item.dataset.words.toLowerCase().includes(wanted);
-      if (!item.hidden) found += 1;
+      item.hidden = !found(item);
+      if (!item.hidden) many += 1;
     }
-    document.getElementById("none-found").hidden = found > 0;
+    document.getElementById("none-found").hidden = many > 0;
+  };
+  // What the page knows is found at once; labels of all codes are looked through by the server, after a short rest.
+  let searches = 0;
+  const search = async (text) => {
+    const wanted = text.trim().toLowerCase();
+    const known = (item) => item.dataset.words.toLowerCase().includes(wanted);
+    const number = ++searches;
+    showThose(known);
+    if (wanted.length < 2) return;
+    await new Promise((done) => setTimeout(done, 200));
+    if (number !== searches) return;
+    const base = document.getElementById("builder").dataset.base;
+    const reply = await fetch(`${base}/find?words=${encodeURIComponent(wanted)}`);
+    if (!reply.ok || number !== searches) return;
+    const names = new Set((await reply.json()).variables);
+    showThose((item) => known(item) || names.has(item.dataset.name));
   };
   const move = (name, zone, place) => {
     const builder = document.getElementById("builder");
@@ -39,7 +54,16 @@
     const map = event.target.closest("svg[data-areas]");
     if (map) nameAreas(map);
   });
+  const load = (address, integrity) =>
+    new Promise((done, failed) => {
+      if (document.querySelector(`script[src="${address}"]`)) return done();
+      const script = document.createElement("script");
+      Object.assign(script, {src: address, integrity, onload: done, onerror: failed});
+      document.head.append(script);
+    });
   const makeSortable = () => {
+    if (!window.Sortable) return;
+    document.getElementById("builder").dataset.drags = "yes";
     for (const list of document.querySelectorAll("#builder ul[data-zone]")) {
       const from = list.id === "variables";
       Sortable.create(list, {
@@ -58,13 +82,6 @@
       });
     }
   };
-  const load = (address, integrity) =>
-    new Promise((done, failed) => {
-      if (document.querySelector(`script[src="${address}"]`)) return done();
-      const script = document.createElement("script");
-      Object.assign(script, {src: address, integrity, onload: done, onerror: failed});
-      document.head.append(script);
-    });
   const draw = async () => {
     const figure = document.getElementById("chart");
     if (!figure || figure.dataset.drawn) return;
@@ -81,7 +98,14 @@
     find.form.addEventListener("submit", (event) => event.preventDefault());
     if (find.value) search(find.value);
   };
-  document.addEventListener("DOMContentLoaded", begin);
+  document.addEventListener("DOMContentLoaded", () => {
+    begin();
+    // Nobody drags before the page was painted; what that needs is loaded afterwards.
+    requestAnimationFrame(() => setTimeout(async () => {
+      await load(...document.getElementById("builder").dataset.sortable.split(" "));
+      makeSortable();
+    }));
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target?.id !== "look") begin();  // a look changes nothing that could be dragged or searched
   });

@@ -98,6 +98,7 @@ class DecisionTaken(LoggedAct, frozen=True, kw_only=True, tag="decision"):
     edition: Label | None = None
     rule: Word | None = None
     content: Digest | None = None
+    signed: Signed | None = None
 
 
 class ServerStarted(LoggedAct, frozen=True, kw_only=True, tag="start"):
