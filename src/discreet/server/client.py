@@ -9,13 +9,16 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from discreet.errors import DiscreetError, InputError, NeedsError, ParameterError, ResourceError
 from discreet.model.public import PublicTable
 from discreet.server.extract_client import ServerExtracts
 from discreet.server.received import table_of_jsonstat
+
+if TYPE_CHECKING:
+    from discreet.server.request_signer import RequestSigner
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 MOST_BYTES = 2**30
@@ -36,6 +39,9 @@ def connect(
     crls: str | Path | None = None,
     certificate: str | Path | None = None,
     key: str | Path | None = None,
+    signing_certificate: str | Path | None = None,
+    signing_key: str | Path | None = None,
+    purpose: str = "",
     timeout: float = 60.0,
 ) -> TableConnection:
     """A table server to ask.
@@ -53,6 +59,10 @@ def connect(
     certificate, key
         Files with one's own certificate and its key, where the server wants to know who asks. They need
         ``authorities``.
+    signing_certificate, signing_key
+        Files with one's certificate for signing and its key: questions are signed, as some servers want.
+    purpose
+        With them, what the questions are for: the project.
     timeout
         Seconds to wait for an answer.
 
@@ -91,7 +101,21 @@ def connect(
     context = _context(authorities, crls, certificate, key) if parts.scheme == "https" else None
     if context is None and (authorities, crls, certificate, key) != (None,) * 4:
         raise ParameterError("Certificates are for https.", hint="Write https://, or leave them out.")
-    return TableConnection(parts.hostname, port, parts.path.rstrip("/"), context, timeout)
+    signer = _signer(signing_certificate, signing_key, purpose)
+    return TableConnection(parts.hostname, port, parts.path.rstrip("/"), context, timeout, signer)
+
+
+def _signer(certificate: str | Path | None, key: str | Path | None, purpose: str) -> RequestSigner | None:
+    if certificate is not None and key is not None:
+        from discreet.server.request_signer import RequestSigner
+
+        return RequestSigner.from_files(certificate, key, purpose)
+    if (certificate, key, purpose) != (None, None, ""):
+        raise ParameterError(
+            "Signing takes a certificate, its key and a purpose.",
+            hint="Give signing_certificate=, signing_key= and purpose=, or none of them.",
+        )
+    return None
 
 
 def _context(
@@ -120,6 +144,7 @@ class TableConnection:
     path: str = ""
     context: ssl.SSLContext | None = field(default=None, repr=False)
     timeout: float = 60.0
+    signer: RequestSigner | None = None
 
     def datasets(self) -> list[dict[str, Any]]:
         """Data sets and editions of the server: name, edition, title and period of each."""
@@ -245,20 +270,27 @@ class TableConnection:
     # ---- requests --------------------------------------------------------------------------------------------
 
     def _answer(self, dataset: str, edition: str, asked: Mapping[str, Any], kind: str) -> bytes:
-        content, headers = self._asked("POST", f"{_place(dataset, edition)}/table", asked, kind)
+        if self.signer is not None and edition == "latest":
+            edition = str(self.describe(dataset)["edition"])  # what is signed names the edition
+        path = f"{_place(dataset, edition)}/table"
+        content, headers = self._asked("POST", path, asked, kind, f"{dataset}/{edition}")
         if headers.get("x-content-digest") != hashlib.sha256(content).hexdigest():
             raise InputError("The answer is not the one that the server logged.", hint="Ask again; tell the office.")
         return content
 
-    def answer_of(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def answer_of(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, about: str = ""
+    ) -> dict[str, Any]:
         """The answer to a request of the program interface, as JSON, for what has no method of its own.
 
         Parameters
         ----------
         method, path, body
             The request.
+        about
+            Data set and edition that it is about, where it is to be signed by whoever signs.
         """
-        content, _ = self._asked(method, path, body, JSON)
+        content, _ = self._asked(method, path, body, JSON, about)
         try:
             found: Any = json.loads(content)
         except (ValueError, RecursionError):
@@ -267,7 +299,7 @@ class TableConnection:
             raise _not_ours()
         return found
 
-    def parts_of(self, path: str, take: Callable[[bytes], object]) -> None:
+    def parts_of(self, path: str, take: Callable[[bytes], object], *, about: str = "") -> None:
         """Give the parts of a large answer to ``take``, one after the other.
 
         Parameters
@@ -276,15 +308,17 @@ class TableConnection:
             What is asked for.
         take
             Called with each part.
+        about
+            See :meth:`answer_of`.
         """
-        self._read("GET", path, None, BYTES, take)
+        self._read("GET", path, None, BYTES, take, about=about)
 
     def _asked(
-        self, method: str, path: str, body: Mapping[str, Any] | None, accept: str
+        self, method: str, path: str, body: Mapping[str, Any] | None, accept: str, about: str = ""
     ) -> tuple[bytes, Mapping[str, str]]:
         """Send a request; the body and headers of its answer."""
         parts: list[bytes] = []
-        headers = self._read(method, path, body, accept, parts.append, MOST_BYTES)
+        headers = self._read(method, path, body, accept, parts.append, MOST_BYTES, about)
         return b"".join(parts), headers
 
     def _read(
@@ -295,6 +329,7 @@ class TableConnection:
         accept: str,
         take: Callable[[bytes], object],
         most: int | None = None,
+        about: str = "",
     ) -> Mapping[str, str]:
         """Send a request, and give what comes to ``take``; the headers of the answer."""
         where = f"{self.host}:{self.port}" if self.port else self.host
@@ -304,6 +339,8 @@ class TableConnection:
         if body is not None:
             content = json.dumps(body).encode()
             headers["content-type"] = JSON
+        if self.signer is not None and about:
+            headers |= self.signer.header(method, self.path + path, content or b"", about)
         try:
             opened.request(method, self.path + path, content, headers)
             reply = opened.getresponse()

@@ -13,15 +13,19 @@ from discreet.errors import InputError, OutputError, ParameterError
 from discreet.files.new_file import new_file
 
 BASE = "/v1/extracts"
+ANY_EDITION = "extracts"
+"""What a signed request names as its data where it is about no edition: a key."""
 
 
 class Server(Protocol):
     """As much of a connection as extracts need."""
 
-    def answer_of(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def answer_of(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, about: str = ""
+    ) -> dict[str, Any]:
         """The answer to a request, as JSON."""
 
-    def parts_of(self, path: str, take: Callable[[bytes], object]) -> None:
+    def parts_of(self, path: str, take: Callable[[bytes], object], *, about: str = "") -> None:
         """Give the parts of a large answer to ``take``, one after the other."""
 
 
@@ -72,7 +76,9 @@ class ServerExtracts:
             The file ``mine.key.pub`` that ``discreet extracts key mine.key`` writes, or the line in it.
         """
         line = str(key) if str(key).startswith("discreet-recipient") else Path(key).read_text("utf-8")
-        return str(self._server.answer_of("PUT", f"{BASE}/key", {"key": line.strip()})["fingerprint"])
+        return str(
+            self._server.answer_of("PUT", f"{BASE}/key", {"key": line.strip()}, about=ANY_EDITION)["fingerprint"]
+        )
 
     def definition(
         self,
@@ -139,7 +145,8 @@ class ServerExtracts:
         project, definition
             See :meth:`estimate`.
         """
-        made = self._server.answer_of("POST", f"{BASE}/projects/{project:d}/extracts", _plain(definition))
+        cart = _plain(definition)
+        made = self._server.answer_of("POST", f"{BASE}/projects/{project:d}/extracts", cart, about=_about(cart))
         return int(made["number"])
 
     def all(self) -> list[dict[str, Any]]:
@@ -183,7 +190,8 @@ class ServerExtracts:
         InputError
             When what came is not what the server has logged; nothing is kept then.
         """
-        expected = self.state(number)["sha256"]
+        row = self.state(number)
+        expected = row["sha256"]
         found, place = hashlib.sha256(), Path(path)
         with new_file(place) as target:
 
@@ -197,7 +205,7 @@ class ServerExtracts:
                         f"{place.name!r} cannot be written: {reason}.", hint="Is the disk full?"
                     ) from None
 
-            self._server.parts_of(f"{BASE}/{number:d}/file", take)
+            self._server.parts_of(f"{BASE}/{number:d}/file", take, about=_about(row))
             if found.hexdigest() != expected:
                 raise InputError(
                     "The file is not the one that the server logged.", hint="Fetch it again; tell the office."
@@ -212,7 +220,7 @@ class ServerExtracts:
         number
             Of the extract.
         """
-        return self._server.answer_of("POST", f"{BASE}/{number:d}/withdraw", {})
+        return self._server.answer_of("POST", f"{BASE}/{number:d}/withdraw", {}, about=_about(self.state(number)))
 
     def destroyed(self, number: int) -> dict[str, Any]:
         """State that all copies of an extract were destroyed; its state.
@@ -222,7 +230,13 @@ class ServerExtracts:
         number
             Of the extract.
         """
-        return self._server.answer_of("POST", f"{BASE}/{number:d}/destroyed", {"all_copies": True})
+        about = _about(self.state(number))
+        return self._server.answer_of("POST", f"{BASE}/{number:d}/destroyed", {"all_copies": True}, about=about)
+
+
+def _about(row: Mapping[str, Any]) -> str:
+    """Data set and edition, as signatures name them."""
+    return f"{row.get('dataset', '')}/{row.get('edition', '')}"
 
 
 def _plain(definition: Mapping[str, Any] | str | Path) -> dict[str, Any]:

@@ -116,6 +116,9 @@ def test_nobody_at_the_address() -> None:
         ("https://tables.example.org?a=b", {}, "no user"),
         ("http://127.0.0.1", {"authorities": "public"}, "for https"),
         ("https://tables.example.org", {"certificate": "a", "key": "b"}, "authorities is not given"),
+        ("https://tables.example.org", {"signing_key": "a", "purpose": "thesis"}, "takes a certificate, its key and"),
+        ("https://tables.example.org", {"purpose": "thesis"}, "takes a certificate, its key and a purpose"),
+        ("https://tables.example.org", {"signing_certificate": "a", "signing_key": "b"}, "say what they are for"),
     ],
 )
 def test_bad_addresses(url: str, more: dict[str, str], words: str) -> None:
@@ -261,3 +264,23 @@ def test_tables_that_cannot_be_are_refused(change: dict[str, object]) -> None:
 def test_noise_is_no_table(noise: bytes) -> None:
     with pytest.raises(InputError):
         table_of_jsonstat(noise)
+
+
+def test_a_signing_key_of_somebody_else_or_none_at_all_is_refused(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    certificate, _ = house.files(house.issued("signing"))
+    _, key = house.files(house.issued("signing"))
+    text = tmp_path / "text"
+    text.write_text("no certificate")
+    text.chmod(0o600)
+    for one, other, words in ((certificate, key, "not the one of the certificate"), (text, text, "cannot be read")):
+        with pytest.raises(InputError, match=words):
+            ds.connect("https://localhost", signing_certificate=one, signing_key=other, purpose="thesis")
+
+
+def test_a_connection_shows_no_key(tmp_path: Path) -> None:
+    certificate, key = (house := House(tmp_path)).files(house.issued("signing"))
+    connection = ds.connect("https://localhost", signing_certificate=certificate, signing_key=key, purpose="thesis")
+    assert "thesis" in repr(connection)
+    assert "PRIVATE" not in repr(connection)
+    assert "Key" not in repr(connection)

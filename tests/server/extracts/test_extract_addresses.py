@@ -71,13 +71,13 @@ class Asked:
 
     # what the client asks of a connection
 
-    def answer_of(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def answer_of(self, method: str, path: str, body: Any = None, *, about: str = "") -> dict[str, Any]:
         reply = self.client.request(method, path, json=body)
         if reply.status_code not in (200, 201):
             raise ParameterError(reply.json()["title"])
         return dict(reply.json())
 
-    def parts_of(self, path: str, take: Callable[[bytes], object]) -> None:
+    def parts_of(self, path: str, take: Callable[[bytes], object], *, about: str = "") -> None:
         take(self.client.get(path).content)
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_was_changed_on_its_way_is_not_kept(asked: Asked, tmp_path: 
     asked.become("Ada")
 
     class Bent(Asked):
-        def parts_of(self, path: str, take: Callable[[bytes], object]) -> None:
+        def parts_of(self, path: str, take: Callable[[bytes], object], *, about: str = "") -> None:
             super().parts_of(path, lambda part: take(part[:-1] + bytes([part[-1] ^ 1])))
 
     asked.__class__ = Bent
@@ -412,3 +412,34 @@ def test_a_key_is_signed_too(asked: Asked, signing: Callable[..., str]) -> None:
     sent = {"content-type": "application/json", HEADER: signing("PUT", f"{BASE}/key", body, "extracts")}
     assert asked.client.put(f"{BASE}/key", content=body, headers=sent).json() == {"fingerprint": new.fingerprint}
     assert asked.desk.last().signed == sent[HEADER]
+
+
+def test_requests_about_an_extract_are_signed_for_its_edition(tmp_path: Path) -> None:
+    class Noting:
+        def __init__(self) -> None:
+            self.about: list[tuple[str, str]] = []
+
+        def answer_of(self, method: str, path: str, body: Any = None, *, about: str = "") -> dict[str, Any]:
+            self.about += [(method, about)] if about else []
+            digest = hashlib.sha256(b"sealed").hexdigest()
+            return {"number": 7, "fingerprint": "f", "sha256": digest, "dataset": "sample", "edition": "1990.1"}
+
+        def parts_of(self, path: str, take: Callable[[bytes], object], *, about: str = "") -> None:
+            self.about.append(("GET", about))
+            take(b"sealed")
+
+    server = Noting()
+    extracts = ServerExtracts(server)
+    extracts.use_key("discreet-recipient x")
+    extracts.request(1, extracts.definition("sample", "1990.1", ["age"]))
+    extracts.fetch(7, tmp_path / "sealed")
+    extracts.withdraw(7)
+    extracts.destroyed(7)
+    edition = "sample/1990.1"
+    assert server.about == [
+        ("PUT", "extracts"),
+        ("POST", edition),
+        ("GET", edition),
+        ("POST", edition),
+        ("POST", edition),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import ssl
@@ -18,6 +19,7 @@ pytest.importorskip("uvicorn")
 
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+import discreet as ds
 from discreet.server.store.store import Store
 from discreet.trust.log_verify import check_log
 from discreet.trust.requests import HEADER, new_request, sign_request
@@ -201,6 +203,18 @@ def test_a_signed_question_with_a_body_counts_for_that_body_only(office: Office,
     assert told(connection, TABLE, body=other, **sent, **{HEADER: signed(TABLE, body, method="POST")})[0] == 401
     assert rules(office)[-1] == "body-altered"
     assert told(connection, TABLE, body=body, **sent, **{HEADER: signed(TABLE, body, method="POST")})[0] == 200
+
+
+def test_connections_sign_their_questions(office: Office, server: Running, signed: Any) -> None:
+    at = f"https://localhost:{office.port}"
+    own = {"certificate": office.folder / "Ada.pem", "key": office.folder / "Ada.key"}
+    signing = {"signing_certificate": office.folder / "AdaSigns.pem", "signing_key": office.folder / "AdaSigns.key"}
+    connection = ds.connect(at, authorities=office.folder / "trust", **own, **signing, purpose="thesis")
+    assert connection.table("census", ["sex"]).variables == ("sex",)
+    last = entries(office)[-1]
+    assert last["purpose"] == "thesis"
+    payload = json.loads(base64.urlsafe_b64decode(last["signed"].split(".")[1] + "=="))
+    assert (payload["user"], payload["dataset"], payload["method"]) == ("ada@example.org", "census/2021.1", "POST")
 
 
 @pytest.mark.parametrize(

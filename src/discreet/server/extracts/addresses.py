@@ -14,6 +14,7 @@ from starlette.routing import Route
 from discreet.errors import InputError, ParameterError
 from discreet.server.bodies import json_body, json_content
 from discreet.server.denied import Denied
+from discreet.server.extract_client import ANY_EDITION
 from discreet.server.extracts.definition import Definition, read_definition
 from discreet.server.extracts.described import (
     DestroyedBody,
@@ -36,8 +37,6 @@ from discreet.trust.peer import peer
 
 WhoAsks = Callable[[Request], Awaitable[Identity]]
 Signatures = Callable[[Request, Identity, str], Awaitable[Identity]]
-ANY_EDITION = "extracts"
-"""What a signed request names as its data where it is about no edition: a key."""
 
 
 class ExtractAddresses:
