@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -182,41 +183,24 @@ EXTRACT_TYPES: tuple[type[msgspec.Struct], ...] = (
     described.ProjectList,
 )
 """What is sent and answered about extracts."""
+OWN = ("401", "403")
+"""Problems of what is for somebody who is known."""
 
 
-def _of_extracts(schemas: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[str, Any]:
+Schemas = dict[type[msgspec.Struct], dict[str, Any]]
+
+
+def _of_extracts(schemas: Schemas) -> dict[str, Any]:
     """Extracts: files, projects, the cart as a definition, the queue, the sealed file."""
-    base, own = "/v1/extracts", ("401", "403")
-    kind = "application/json"
-
-    def said(words: str, found: type[msgspec.Struct], *problems: str, code: str = "200", **more: Any) -> dict[str, Any]:
-        content = {kind: {"schema": schemas[found]}}
-        return {
-            "summary": words,
-            "responses": {code: {"description": words, "content": content}, **_problems(*own, *problems)},
-            **more,
-        }
-
-    def body(sent: type[msgspec.Struct]) -> dict[str, Any]:
-        return {"requestBody": {"required": True, "content": {kind: {"schema": schemas[sent]}}}}
-
-    one, project = [_number("Of an extract.")], [_number("Of a project.")]
-    sent = ("400", "413", "414", "415")
+    base, sent = "/v1/extracts", ("400", "413", "414", "415")
     asking = (*sent, "404", "410", "503")
-    file = {"200": {"description": "The sealed file.", "content": {"application/octet-stream": {}}}}
-    definition = {"200": {"description": "The definition.", "content": {kind: {"schema": schemas[Definition]}}}}
-    about_one = _problems(*own, "404")
+    place, project = _path("name", "edition"), [_number("Of a project.")]
+    said, body = partial(_of_own, schemas), partial(_body, schemas)
     return {
         base: {"get": said("Extracts of one's own projects.", described.ExtractList)},
         f"{base}/files": {"get": said("Files that extracts are taken from.", described.FileList)},
         f"{base}/files/{{name}}/{{edition}}": {
-            "get": said(
-                "Variables and limits of a file.",
-                described.FileDescribed,
-                "404",
-                "410",
-                parameters=_path("name", "edition"),
-            )
+            "get": said("Variables and limits of a file.", described.FileDescribed, "404", "410", parameters=place)
         },
         f"{base}/key": {
             "get": said("The key that one's extracts are sealed to.", described.KeyShown),
@@ -244,35 +228,52 @@ def _of_extracts(schemas: dict[type[msgspec.Struct], dict[str, Any]]) -> dict[st
                 **body(Definition),
             )
         },
-        f"{base}/{{number}}": {"get": said("Where an extract is.", described.ExtractShown, "404", parameters=one)},
-        f"{base}/{{number}}/definition": {
-            "get": {
-                "summary": "The definition that an extract was asked for by.",
-                "parameters": one,
-                "responses": {**definition, **about_one},
-            }
-        },
-        f"{base}/{{number}}/file": {
+        **_of_one_extract(schemas, f"{base}/{{number}}", sent),
+    }
+
+
+def _of_one_extract(schemas: Schemas, base: str, sent: Sequence[str]) -> dict[str, Any]:
+    """An extract that was asked for: its state, its definition, its file, and its end."""
+    one = [_number("Of an extract.")]
+    said = partial(_of_own, schemas, parameters=one)
+    file = {"200": {"description": "The sealed file.", "content": {"application/octet-stream": {}}}}
+    return {
+        base: {"get": said("Where an extract is.", described.ExtractShown, "404")},
+        f"{base}/definition": {"get": said("The definition that an extract was asked for by.", Definition, "404")},
+        f"{base}/file": {
             "get": {
                 "summary": "The sealed file, for who asked for it.",
                 "parameters": one,
-                "responses": {**file, **about_one, **_problems("409", "410")},
+                "responses": {**file, **_problems(*OWN, "404", "409", "410")},
             }
         },
-        f"{base}/{{number}}/withdraw": {
-            "post": said("Give an extract up.", described.ExtractShown, "404", parameters=one)
-        },
-        f"{base}/{{number}}/destroyed": {
+        f"{base}/withdraw": {"post": said("Give an extract up.", described.ExtractShown, "404")},
+        f"{base}/destroyed": {
             "post": said(
                 "State that all copies are destroyed.",
                 described.ExtractShown,
                 *sent,
                 "404",
-                parameters=one,
-                **body(described.DestroyedBody),
+                **_body(schemas, described.DestroyedBody),
             )
         },
     }
+
+
+def _of_own(
+    schemas: Schemas, words: str, found: type[msgspec.Struct], *problems: str, code: str = "200", **more: Any
+) -> dict[str, Any]:
+    """What is answered to somebody who is known."""
+    content = {"application/json": {"schema": schemas[found]}}
+    return {
+        "summary": words,
+        "responses": {code: {"description": words, "content": content}, **_problems(*OWN, *problems)},
+        **more,
+    }
+
+
+def _body(schemas: Schemas, sent: type[msgspec.Struct]) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schemas[sent]}}}}
 
 
 def _of_sdmx() -> dict[str, Any]:
