@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPSConnection
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,6 +23,8 @@ from click.testing import CliRunner
 
 from discreet.cli import main
 from discreet.private import build_database
+from discreet.trust.holders import Holder
+from discreet.trust.tls import client_context
 from tests.private.parties.offices import Offices, child
 
 ROWS = [(f"a{i}", f"b{j}", i * 100 + j) for i in range(12) for j in range(10)]
@@ -52,9 +57,10 @@ def words(credentials) -> list[str]:
 
 
 @contextmanager
-def serving(database, offices, count) -> Iterator[list[str]]:
-    """Servers in processes of their own; gives their addresses."""
-    own, ports, processes = words(offices.credentials("retrieval", server=True)), [], []
+def serving(database, offices, count, processes=None) -> Iterator[list[str]]:
+    """Servers in processes of their own, which are added to ``processes``; gives their addresses."""
+    own, ports = words(offices.credentials("retrieval", server=True)), []
+    processes = [] if processes is None else processes
     try:
         for _ in range(count):
             with socket.socket() as found:
@@ -95,6 +101,40 @@ def test_cells_come_back_from_processes_over_mutual_tls(database, offices):
         code, told = asked("a3,b5", "--server", one, "--authorities", offices.public)
         assert code == 9, told
         assert told["message"].startswith("Party unreachable")
+
+
+def test_whoever_is_revoked_is_answered_no_more_also_on_an_open_connection(database, offices):
+    leaver = offices.issued("user", Holder("leaver", email="leaver@example.org"))
+    certificate, key = offices.files(leaver)
+    processes = []
+    with serving(database, offices, 1, processes) as (address,):
+        place = urlsplit(address)
+        context = client_context(offices.public, certificate=certificate, key=key)
+        open_line = HTTPSConnection(place.hostname, place.port, context=context, timeout=20)
+
+        def status() -> int:
+            open_line.request("GET", "/part/manifest")
+            reply = open_line.getresponse()
+            said = reply.read()
+            assert reply.status == 200 or json.loads(said)["message"].endswith("Your certificate no longer counts.")
+            return reply.status
+
+        assert status() == 200
+        line = open_line.sock
+        offices.ca.revoke(leaver.serial, by="Rosa")
+        offices.give()
+        processes[0].send_signal(signal.SIGHUP)
+        end = time.monotonic() + 20
+        while (last := status()) == 200 and time.monotonic() < end:
+            pass
+        assert last == 403
+        assert open_line.sock is line
+        open_line.close()
+        given = ["--certificate", certificate, "--certificate-key", key, "--authorities", offices.public]
+        code, told = asked("a3,b5", "--server", address, *given)
+        assert code != 0, told
+        code, told = asked("a3,b5", "--server", address, *words(offices.credentials("reader")))
+        assert (code, told["cells"][0]["value"]) == (0, "305")
 
 
 def test_half_of_mutual_tls_is_refused(database, offices):

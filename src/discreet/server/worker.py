@@ -8,13 +8,12 @@ import atexit
 import logging
 import os
 import resource
-import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -59,10 +58,9 @@ from discreet.trust.log.client import AsyncLogClient
 from discreet.trust.peer import peer
 from discreet.trust.refusals import WhyRefused
 from discreet.trust.tls import CheckedContext, server_context
-from discreet.trust.uvicorn_tls import uvicorn_options
+from discreet.trust.uvicorn_tls import take_new_lists, uvicorn_options
 
 LOG = logging.getLogger("discreet.server")
-RELOAD_EVERY = 30.0
 """Seconds between two looks at the lists of revoked certificates."""
 
 
@@ -242,20 +240,6 @@ def asking_now(config: ServerConfig, store: Store, context: CheckedContext | Non
     return ask
 
 
-async def _reload(context: CheckedContext) -> None:
-    """Take over new lists of revoked certificates; where they cannot be used, the old ones hold to their own end."""
-    now = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, now.set)
-    while True:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(now.wait(), RELOAD_EVERY)
-        now.clear()
-        try:
-            context.reload()
-        except DiscreetError as error:
-            LOG.error("lists of revoked certificates were not taken: %s", error.message)
-
-
 def application(
     config: ServerConfig, context: CheckedContext | None, go: Callable[[], object] = lambda: None
 ) -> TableApp:
@@ -386,7 +370,7 @@ def run_worker(config: ServerConfig, listening: socket.socket, go: Callable[[], 
     server = uvicorn.Server(settings)
 
     async def main() -> None:
-        task = asyncio.create_task(_reload(context)) if context is not None else None
+        task = asyncio.create_task(take_new_lists(context, LOG.error)) if context is not None else None
         print("ready", flush=True)
         await server.serve(sockets=[listening])
         for handler in logging.getLogger().handlers:

@@ -6,18 +6,27 @@ extension ``tls`` of ASGI to every request, with the certificate as :class:`disc
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import ssl
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.errors import InputError, missing_extra
+from discreet.errors import DiscreetError, InputError, missing_extra
 from discreet.trust.peer import EXTENSION, PeerCertificate
+
+if TYPE_CHECKING:
+    from discreet.trust.tls import CheckedContext
 
 FORGED = (b"x-client-cert", b"x-forwarded-client-cert", b"x-ssl-client", b"x-tls-client", b"ssl-client")
 """How headers begin that proxies use to speak of certificates. Nobody believes them, and they are not passed on."""
 
 GOODBYE = 1.0
 """Seconds that an idle client has to end its side of TLS when the server stops."""
+RELOAD_EVERY = 30.0
+"""Seconds after which lists of revoked certificates are read again."""
 
 
 def uvicorn_options(context: ssl.SSLContext) -> dict[str, Any]:
@@ -88,6 +97,30 @@ def certificate_protocol() -> type[Any]:
                 super().on_header(name, value)
 
     return CertificateProtocol
+
+
+async def take_new_lists(context: CheckedContext, warn: Callable[[str], object]) -> None:
+    """Take over new lists of revoked certificates, every half minute and at SIGHUP, until this is cancelled.
+
+    Where they cannot be used, those in use hold to their own end, and ``warn`` hears why.
+
+    Parameters
+    ----------
+    context
+        The context of a server that runs in this event loop.
+    warn
+        Takes the words of what is wrong with new lists.
+    """
+    now = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, now.set)
+    while True:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(now.wait(), RELOAD_EVERY)
+        now.clear()
+        try:
+            context.reload()
+        except DiscreetError as error:
+            warn(f"lists of revoked certificates were not taken: {error.message}")
 
 
 def _proved(layer: Any) -> dict[str, Any]:

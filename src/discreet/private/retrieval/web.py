@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 import ssl
 import threading
 from typing import TYPE_CHECKING, Any
@@ -10,12 +12,17 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import ParameterError, missing_extra
 from discreet.private.problems import ProtocolError
 from discreet.private.retrieval.server import PARTS, RetrievalServer
+from discreet.trust.peer import peer
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from discreet.trust.tls import CheckedContext
+
+LOG = logging.getLogger("discreet.private")
 WAITING = 8
 """Questions that wait for the one that is worked on; more are turned away."""
 PORT = 8461
@@ -107,9 +114,26 @@ def serve_retrieval(
     host, port
         Where to listen. Other addresses than this machine's own need TLS.
     ssl_context
-        TLS as it was set up elsewhere, with or without certificates of clients.
+        TLS as it was set up elsewhere, with or without certificates of clients. One of
+        :func:`discreet.trust.tls.server_context` takes over new lists of revoked certificates, every half minute and
+        at SIGHUP, and every request goes by them.
     """
-    web_server(server, host=host, port=port, ssl_context=ssl_context).run()
+    from discreet.trust.tls import CheckedContext
+
+    running = web_server(server, host=host, port=port, ssl_context=ssl_context)
+
+    async def main() -> None:
+        from discreet.trust.uvicorn_tls import take_new_lists
+
+        task = None
+        if isinstance(ssl_context, CheckedContext):
+            task = asyncio.create_task(take_new_lists(ssl_context, LOG.error))
+        await running.serve()
+        if task is not None:
+            task.cancel()
+
+    with asyncio.Runner(loop_factory=running.config.get_loop_factory()) as runner:
+        runner.run(main())
 
 
 def web_server(server: RetrievalServer, *, host: str, port: int, ssl_context: ssl.SSLContext | None) -> Any:
@@ -118,19 +142,30 @@ def web_server(server: RetrievalServer, *, host: str, port: int, ssl_context: ss
         import uvicorn
     except ImportError:
         raise missing_extra("uvicorn", "server", "Serving a database for private retrieval") from None
+    from discreet.trust.tls import CheckedContext
+    from discreet.trust.uvicorn_tls import uvicorn_options
+
     require_safe_address(host, ssl_context)
-    options: dict[str, Any] = {}
-    if ssl_context is not None:
+    app: ASGIApp = retrieval_app(server)
+    options: dict[str, Any] = {"server_header": False}
+    if isinstance(ssl_context, CheckedContext):
+        app, options = _for_those_who_count(app, ssl_context), uvicorn_options(ssl_context)
+    elif ssl_context is not None:
         options["ssl_context_factory"] = lambda _config, _default: ssl_context
     return uvicorn.Server(
-        uvicorn.Config(
-            retrieval_app(server),
-            host=host,
-            port=port,
-            access_log=False,
-            log_level="warning",
-            server_header=False,
-            lifespan="off",
-            **options,
-        )
+        uvicorn.Config(app, host=host, port=port, access_log=False, log_level="warning", lifespan="off", **options)
     )
+
+
+def _for_those_who_count(app: ASGIApp, context: CheckedContext) -> ASGIApp:
+    """The application, which answers no request of a connection whose certificate no longer counts."""
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        shown = peer(scope)
+        if shown is not None and context.refusal(shown) is not None:
+            error = ProtocolError("refused by a party", "Your certificate no longer counts.", hint="Ask for a new one.")
+            await refusal(error, 403)(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return checked
