@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import or_
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from discreet.model.arrays import Codes, Ints
 from discreet.model.hierarchy import Hierarchy
 from discreet.model.microdata import Microdata
 
-WITH_BITS = ("postgres", "duckdb")
-"""Engines that ibis can ask for all bits of columns together, which is faster than for the least and most of each."""
+MOST_KEY = 2**31
+"""Whole record keys are below it."""
 NARROW = 4
 """Bytes of whole numbers that are below 2 ** 31."""
 
@@ -94,43 +94,33 @@ class LeafQuestion:
             # Few values are zero or missing: counting these is less work than counting the others.
             zero = (amount == 0) | amount.isnull()
             asked[f"zero{i}"] = zero.count(where=zero)
-        asked |= self._signs(self._signed(whole, key))
+        ordinary = self._ordinary(whole, key)
+        if ordinary:
+            odd = _unlike(reduce(and_, ordinary.values()))
+            asked["odd"] = odd.count(where=odd)
         if key is not None:
             asked |= self._keys(*key)
         found = self.remote.fetch("sums", records.group_by(**codes).aggregate(**asked))
         return self._understood(found, list(sums), list(nonzero), whole, key)
 
-    def _signed(self, whole: Sequence[str], key: tuple[str, int] | None) -> list[str]:
-        """Columns of which must be known whether a number of them is below zero or missing, and nothing else."""
-        narrow = key is not None and not key[1] and self._is_narrow(key[0])
-        return [*whole, *([key[0]] if key is not None and narrow else [])]
+    def _ordinary(self, whole: Sequence[str], key: tuple[str, int] | None) -> dict[str, Any]:
+        """What is true of ordinary numbers of columns: not below zero, not missing, and a key that is one."""
+        found = {column: self.remote.column(column) >= 0 for column in whole}
+        if key is not None and not key[1]:
+            column = self.remote.column(key[0])
+            kind, fits = column.type(), column >= 0
+            narrow = kind.is_signed_integer() and kind.nbytes <= NARROW
+            found[key[0]] = fits if narrow else fits & (column < MOST_KEY)
+        return found
 
-    def _in_bits(self, name: str) -> bool:
-        """Whether the bits of a column can be asked for together with those of others."""
-        kind = self.remote.column(name).type()
-        return self.remote.engine in WITH_BITS and bool(kind.is_signed_integer())
-
-    def _is_narrow(self, name: str) -> bool:
-        return self._in_bits(name) and self.remote.column(name).type().nbytes <= NARROW
-
-    def _signs(self, columns: Sequence[str]) -> dict[str, Any]:
-        """Asks for signs; a gap counts as a number below zero, and what it is is asked when there is one."""
-        filled = {column: self.remote.column(column).fill_null(-1) for column in columns}
-        together = [one.cast("int64") for column, one in filled.items() if self._in_bits(column)]
-        alone = {f"least{i}": one.min() for i, (c, one) in enumerate(filled.items()) if not self._in_bits(c)}
-        return {**({"signs": reduce(or_, together).bit_or()} if together else {}), **alone}
-
-    def _below_zero(self, found: Any, columns: Sequence[str]) -> set[str]:
-        """Columns in which a number is below zero or missing."""
-        asked = {f"least{i}": column for i, column in enumerate(columns)}
-        told = {name: found[name] for name in asked if name in found.column_names}
-        if "signs" in found.column_names and _ints(found["signs"]).min(initial=0) < 0:
-            least = {name: self.remote.column(c).fill_null(-1).min() for name, c in asked.items() if name not in told}
-            row = self.remote.rows("sizes", self.records.aggregate(**least))[0]
-            below = {asked[name] for name in least if int(row[name] or 0) < 0}
-        else:
-            below = set()
-        return below | {asked[name] for name, column in told.items() if _ints(column).min(initial=0) < 0}
+    def _odd(self, found: Any, ordinary: Mapping[str, Any]) -> set[str]:
+        """Columns with a number that is not ordinary; few have one, so that they are asked for all together first."""
+        if "odd" not in found.column_names or not _ints(found["odd"]).any():
+            return set()
+        columns = {f"odd{i}": (column, _unlike(fits)) for i, (column, fits) in enumerate(ordinary.items())}
+        asked = {name: odd.count(where=odd) for name, (_, odd) in columns.items()}
+        row = self.remote.rows("sizes", self.records.aggregate(**asked))[0]
+        return {column for name, (column, _) in columns.items() if row[name]}
 
     def _sum(self, amount: Any, safe: bool) -> Any:
         """An exact sum; one that may leave 64 bits is made of wide numbers, or by engines whose sums are wide."""
@@ -146,15 +136,7 @@ class LeafQuestion:
             units = half_even(fits.ifelse(column, 0.0) * float(modulus))
             asked = {"keys_good": fits.fill_null(False).sum().cast("int64"), "keys_filled": column.count()}
             return asked | {"key_sum": self._sum(units, safe=False)}
-        column = self.remote.column(name)
-        filled = column.fill_null(-1)
-        asked = {"key_sum": self._sum(column, safe=False)}
-        if self._is_narrow(name):
-            return asked
-        if self.remote.engine in WITH_BITS:
-            # All bits of all keys together tell of gaps, of numbers below zero and of those above 31 bits.
-            return asked | {"key_bits": filled.bit_or()}
-        return asked | {"key_bits": filled.min(), "key_most": filled.max()}
+        return {"key_sum": self._sum(self.remote.column(name), safe=False)}
 
     def _understood(
         self, found: Any, sums: list[str | None], nonzero: list[str], whole: Sequence[str], key: Any
@@ -167,15 +149,15 @@ class LeafQuestion:
             {column: records - _ints(found[f"zero{i}"]) for i, column in enumerate(nonzero)},
             np.zeros(0, np.int64),
         )
-        below = self._below_zero(found, self._signed(whole, key))
+        odd = self._odd(found, self._ordinary(whole, key))
         for column in whole:
-            if column not in below:
+            if column not in odd:
                 grouped.positive.add(column)
                 grouped.totals[column] = float(np.sum(grouped.sums[column], dtype=np.float64))
             else:
                 grouped.totals[column], grouped.empty[column] = self._absolute(column)
         if key is not None:
-            self._understand_keys(grouped, found, *key, below=below)
+            self._understand_keys(grouped, found, *key, odd=odd)
         return grouped
 
     def _absolute(self, column: str) -> tuple[float, int]:
@@ -184,23 +166,23 @@ class LeafQuestion:
         row = self.remote.rows("sizes", self.records.aggregate(**asked))[0]
         return float(row["total"] or 0.0), int(row["empty"] or 0)
 
-    def _understand_keys(self, grouped: Grouped, found: Any, name: str, modulus: int, *, below: set[str]) -> None:
+    def _understand_keys(self, grouped: Grouped, found: Any, name: str, modulus: int, *, odd: set[str]) -> None:
         grouped.key = name
         if modulus:
             grouped.empty_keys = int(grouped.records.sum() - _ints(found["keys_filled"]).sum())
             grouped.wrong_keys = int(grouped.records.sum() - _ints(found["keys_good"]).sum())
             sums = np.array([int(total or 0) % modulus for total in found["key_sum"].to_pylist()], object)
         else:
-            if "key_bits" in found.column_names:
-                least = _ints(found["key_bits"])
-                most = _ints(found["key_most"]) if "key_most" in found.column_names else least
-                grouped.wrong_keys = int(((least < 0) | (most >= 2**31)).sum())
-            else:
-                grouped.wrong_keys = int(name in below)
+            grouped.wrong_keys = int(name in odd)
             grouped.empty_keys = self._absolute(name)[1] if grouped.wrong_keys else 0
             sums = exact_ints(found["key_sum"])
         if not grouped.wrong_keys and not grouped.empty_keys:
             grouped.key_sum = np.array(sums, np.int64)
+
+
+def _unlike(fits: Any) -> Any:
+    """Where a condition does not hold; of what is missing none does."""
+    return ~fits.fill_null(False)
 
 
 def _ints(column: Any) -> Ints:
