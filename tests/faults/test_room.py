@@ -117,7 +117,7 @@ def test_a_method_that_needs_more_memory_than_there_is_does_not_begin(monkeypatc
     assert "ulimit -v" in str(error.value)
 
 
-def test_what_protecting_needs_grows_with_cells_relations_and_unsafe_cells():
+def test_what_protecting_needs_grows_with_cells_relations_and_unsafe_cells(monkeypatch):
     table, by = records(2, 4, 600)
     made = ds.tabulate(table, by=by)
     safe, unsafe = (TableSet([made.assess(ds.MinFrequency(n))]) for n in (1, 9))
@@ -126,4 +126,7 @@ def test_what_protecting_needs_grows_with_cells_relations_and_unsafe_cells():
     assert memory.memory_needed(safe, "suppress") == 100 * entries + 1_000 * len(made)
     more = memory.memory_needed(unsafe, "suppress") - memory.memory_needed(safe, "suppress")
     assert more == 12_000 * unsafe.tables[0].unsafe.sum() > 0
+    monkeypatch.setattr(memory, "MANY", 2)
+    shared = memory.memory_needed(unsafe, "suppress") - memory.memory_needed(safe, "suppress")
+    assert shared == 2 * 12_000 + 200 * (unsafe.tables[0].unsafe.sum() - 2)
     assert memory.memory_needed(unsafe, "cell_key") == 0

@@ -1,8 +1,8 @@
 """How much memory a method takes, said before its work begins.
 
 The figures were measured as the growth of the resident set while tables of 1,400 to 113,000 cells were protected
-(``python -m benchmarks protect-memory``). They are rounded down: a method is refused where it cannot end well, not
-where it might not.
+(``python -m benchmarks protect-memory``), and of up to 2.1 million (``suppression-scale``). They are rounded down: a
+method is refused where it cannot end well, not where it might not.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ SMALL = 5e7
 """Bytes that are not worth a question."""
 ENTRY = 100
 """Bytes for every entry of a relation, of all that is kept of it."""
+MANY, OF_MANY = 10_000, 200
+"""Of more unsafe cells than the first number each takes so many bytes only: they share certificates."""
 ALIKE = 10
 """Of unsafe cells that differ there are at most so many for each finest cell: the others hold the same records."""
 
@@ -43,11 +45,11 @@ def memory_needed(tables: TableSet, kind: str) -> int:
     taken = TAKEN.get(kind)
     if taken is None:
         return 0
-    total = taken.fixed
+    total, unsafe = taken.fixed, 0
     for table in tables:
-        unsafe = min(int(table.unsafe.sum()), ALIKE * _finest(table))
-        total += ENTRY * _entries(table) + taken.cell * len(table) + taken.unsafe * unsafe
-    return total
+        unsafe += min(int(table.unsafe.sum()), ALIKE * _finest(table))
+        total += ENTRY * _entries(table) + taken.cell * len(table)
+    return total + taken.unsafe * min(unsafe, MANY) + (OF_MANY * max(unsafe - MANY, 0) if taken.unsafe else 0)
 
 
 def require_memory(tables: TableSet, kind: str) -> None:
