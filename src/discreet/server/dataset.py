@@ -40,6 +40,7 @@ from discreet.server.levels import VariableLevel, levels_of
 from discreet.server.quality import ErrorCurve, error_curve
 from discreet.server.question import Question
 from discreet.server.refinement import largest_precision, noise_variance
+from discreet.server.shortcut import Shortcut
 from discreet.server.universes import count_atoms, refused_areas
 from discreet.trust import SigningKey
 from discreet.verbs.protect import protect
@@ -113,6 +114,11 @@ class Dataset:
     def conditions(self) -> dict[str, tuple[Condition, ...]]:
         """Conditions of each universe."""
         return self.catalogue.conditions
+
+    @cached_property
+    def shortcut(self) -> Shortcut:
+        """The short way to plain counts."""
+        return Shortcut(self)
 
     @property
     def geography(self) -> str | None:

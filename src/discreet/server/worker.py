@@ -275,6 +275,7 @@ def application(
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
+        at_once=store.in_file,
         later=[read_templates, *(work for dataset in datasets.values() for work in cubes_to_make(dataset))],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))

@@ -1,0 +1,105 @@
+"""From counters of the finest cells to noisy counts of all cells, in arrays of all combinations of codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.jit import kernel
+from discreet.model.arrays import Codes, Ints
+
+
+@kernel("void(u8[::1], i8[::1], i8[::1], i8[::1], u8[::1])")
+def spread_counters(counters: Any, sizes: Ints, starts: Ints, adds: Ints, whole: Any) -> None:
+    """Put counters of the finest cells where these stand among all cells.
+
+    ``sizes`` are the numbers of base codes of each variable; ``adds`` are what each adds to the number of a cell, one
+    variable after the other from ``starts`` on.
+    """
+    last = len(sizes) - 1
+    width = sizes[last]
+    for line in range(len(counters) // width):
+        above, rest = 0, line
+        for k in range(last - 1, -1, -1):
+            above += adds[starts[k] + rest % sizes[k]]
+            rest //= sizes[k]
+        for inner in range(width):
+            whole[above + adds[starts[last] + inner]] = counters[line * width + inner]
+
+
+@kernel("void(i8[::1], i4[::1], i8, i8, u8[::1])")
+def add_counters_above(start: Ints, above: Codes, size: int, stride: int, whole: Any) -> None:
+    """Add cells with base codes of one variable to those of the codes above; no code subtracts another."""
+    for outer in range(0, len(whole), size * stride):
+        for code in range(size):
+            for at in range(start[code], start[code + 1]):
+                if above[at] == code:
+                    continue
+                source, target = outer + code * stride, outer + above[at] * stride
+                for inner in range(stride):
+                    whole[target + inner] += whole[source + inner]
+
+
+@kernel("i8(u8[::1], i8, i8[::1], i8[::1], i4[:,::1], i8, i8, i8, i4[:,::1], i8[::1])")
+def noisy_cells(
+    whole: Any,
+    shift: int,
+    shape: Ints,
+    row_of: Ints,
+    changes: Codes,
+    cycle: int,
+    threshold: int,
+    top: int,
+    codes: Codes,
+    values: Ints,
+) -> int:
+    """Enter the codes and the noisy counts of all cells that are not zero then, and of the grand total; how many.
+
+    Parameters
+    ----------
+    whole
+        Counters of all cells: the number of records from bit ``shift`` on, the sum of their keys below.
+    shift
+        See there.
+    shape
+        How many codes each variable has.
+    row_of
+        Row of the noise table for each count from 0 on; larger counts have the last one, or one of the cycle.
+    changes
+        Change for each row and each cell key.
+    cycle
+        How many of the last rows are used in turn for larger counts.
+    threshold
+        Results below it become 0.
+    top
+        The cell of the grand total.
+    codes, values
+        Room for what is found.
+    """
+    below = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
+    modulus = np.uint64(changes.shape[1])
+    last, rows = len(row_of) - 1, len(changes)
+    inner, used = len(shape) - 1, 0
+    width = shape[inner]
+    for cell in range(len(whole)):
+        packed = whole[cell]
+        if packed == 0:
+            continue
+        count = np.int64(packed >> np.uint64(shift))
+        row: Any = row_of[min(count, last)]
+        if cycle > 1 and count > last:
+            row = rows - cycle + (count - last - 1) % cycle
+        value = count + changes[row, np.int64((packed & below) % modulus)]
+        if value < threshold:
+            value = 0
+        if value == 0 and cell != top:
+            continue
+        codes[used, inner] = cell % width
+        rest = cell // width
+        for k in range(inner - 1, -1, -1):
+            codes[used, k] = rest % shape[k]
+            rest //= shape[k]
+        values[used] = value
+        used += 1
+    return used
