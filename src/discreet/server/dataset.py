@@ -158,6 +158,14 @@ class Dataset:
         """The table that the table of one area is a part of: that of all areas of its kind."""
         if question.area is None or self.areas is None:
             return question
+        if "whole" not in question.kept:
+            question.kept["whole"] = self._without_area(question)
+        found: Question = question.kept["whole"]
+        return found
+
+    def _without_area(self, question: Question) -> Question:
+        assert question.area is not None
+        assert self.areas is not None
         depth = int(self.areas.depth[self.areas.index[question.area]])
         if depth == 0:
             return replace(question, area=None)

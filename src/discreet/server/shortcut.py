@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -56,22 +57,24 @@ class Shortcut:
 
     def leads(self, question: Question) -> bool:
         """Whether a question can be answered this way."""
-        return self._noise is not None and self._of(question) is not None
+        return self._noise is not None and self._way(question) is not None
 
     def table(self, question: Question) -> PublicTable | None:
         """The public table of a question; ``None`` where only the long way leads to it."""
-        noise, variables = self._noise, self._of(question)
-        if noise is None or variables is None:
+        noise, way = self._noise, self._way(question)
+        if noise is None or way is None:
             return None
-        records = self._records(question)
-        packed = records.packed({name: one.hierarchy for name, one in variables.items()})
+        packed = way.records.packed({name: one.hierarchy for name, one in way.variables.items()})
         if packed is None:
             return None
-        return straight_counts(variables, packed, noise, self._dataset.catalogue.period)
+        return straight_counts(way.variables, packed, noise, self._dataset.catalogue.period)
 
     def is_small(self, question: Question, cells: int) -> bool:
         """Whether a question leads this way and takes so little that no thread is worth it."""
-        return cells <= SMALL_CELLS and self.leads(question) and len(self._records(question)) <= SMALL_RECORDS
+        if cells > SMALL_CELLS or self._noise is None:
+            return False
+        way = self._way(question)
+        return way is not None and len(way.records) <= SMALL_RECORDS
 
     def compare(self, question: Question, public: PublicTable) -> None:
         """Close the way where it leads elsewhere than the long one."""
@@ -80,23 +83,32 @@ class Shortcut:
             self._noise = None
             LOG.error("the short way of data set %s gave another table; it is closed", self._dataset.name)
 
-    def _of(self, question: Question) -> dict[str, StraightVariable] | None:
-        """Variables of a question that leads this way."""
-        areas = self._dataset.areas
+    def _way(self, question: Question) -> _Way | None:
+        """Variables and records of a question that leads this way."""
+        if "way" not in question.kept:
+            question.kept["way"] = self._found_way(question)
+        found: _Way | None = question.kept["way"]
+        return found
+
+    def _found_way(self, question: Question) -> _Way | None:
+        areas, dataset = self._dataset.areas, self._dataset
         if question.value is not None or question.area is None or areas is None or question.area == areas.total:
             return None
-        found = {place[0]: self._variables[place] for place in question.variables}
-        cells = 1
-        for one in found.values():
-            cells *= len(one.hierarchy)
-        return found if cells <= MOST_CELLS and all(one.fits for one in found.values()) else None
-
-    def _records(self, question: Question) -> ColumnRecords:
-        dataset = self._dataset
+        variables = {place[0]: self._variables[place] for place in question.variables}
+        cells = prod(len(one.hierarchy) for one in variables.values())
+        if cells > MOST_CELLS or not all(one.fits for one in variables.values()):
+            return None
         levels = {name: dataset.levels[name][number - 1] for name, number in question.variables}
         recode = {name: level.recode for name, level in levels.items() if level.recode}
         data = dataset.data.with_(recode=recode) if recode else dataset.data
-        return COLUMNS.selected(data, dataset.where(question))
+        return _Way(variables, COLUMNS.selected(data, dataset.where(question)))
+
+
+class _Way(NamedTuple):
+    """Variables and records of a table."""
+
+    variables: dict[str, StraightVariable]
+    records: ColumnRecords
 
 
 def _fits(dataset: Dataset) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import atexit
+import gc
 import logging
 import os
 import resource
@@ -385,6 +386,10 @@ def run_worker(config: ServerConfig, listening: socket.socket, go: Callable[[], 
         **options,
     )
     server = uvicorn.Server(settings)
+
+    # What is there now stays: a search for what nobody holds any more would look through all of it.
+    gc.collect()
+    gc.freeze()
 
     async def main() -> None:
         task = asyncio.create_task(_reload(context)) if context is not None else None

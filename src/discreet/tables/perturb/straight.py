@@ -54,7 +54,7 @@ class StraightVariable:
         """The code of its total."""
         return self.hierarchy.index[str(self.hierarchy.total)]
 
-    @property
+    @cached_property
     def fits(self) -> bool:
         """Whether there is one total of all codes, and no code subtracts another."""
         hierarchy = self.hierarchy
@@ -130,6 +130,7 @@ def straight_counts(
         add_counters_above(start, above, size, stride, whole)
     top = sum(one.top * stride for one, stride in zip(variables.values(), strides, strict=True))
     codes, value = np.empty((len(whole), len(shape)), np.int32), np.empty(len(whole), np.int64)
+    occurs = np.zeros((len(shape), max(shape)), np.bool_)
     used = noisy_cells(
         whole,
         packed.shift,
@@ -141,17 +142,19 @@ def straight_counts(
         top,
         codes,
         value,
+        occurs,
     )
-    return _public(variables, codes[:used].copy(), value[:used].copy(), period)
+    return _public(variables, codes[:used].copy(), value[:used].copy(), occurs, period)
 
 
-def _public(variables: Mapping[str, StraightVariable], codes: Codes, value: Ints, period: str) -> PublicTable:
+def _public(
+    variables: Mapping[str, StraightVariable], codes: Codes, value: Ints, occurs: Bools, period: str
+) -> PublicTable:
     lists = []
     for k, one in enumerate(variables.values()):
-        occurs = np.zeros(len(one.hierarchy), np.bool_)
-        occurs[codes[:, k]] = True
-        found = one.listing(codes[:, k], occurs)
-        codes[:, k] = found.numbers
+        found = one.listing(codes[:, k], occurs[k, : len(one.hierarchy)])
+        if found.codes is not one.hierarchy.codes:
+            codes[:, k] = found.numbers
         lists.append(found)
     return PublicTable(
         name=default_name(None, variables),

@@ -41,7 +41,7 @@ def add_counters_above(start: Ints, above: Codes, size: int, stride: int, whole:
                     whole[target + inner] += whole[source + inner]
 
 
-@kernel("i8(u8[::1], i8, i8[::1], i8[::1], i4[:,::1], i8, i8, i8, i4[:,::1], i8[::1])")
+@kernel("i8(u8[::1], i8, i8[::1], i8[::1], i4[:,::1], i8, i8, i8, i4[:,::1], i8[::1], b1[:,::1])")
 def noisy_cells(
     whole: Any,
     shift: int,
@@ -53,6 +53,7 @@ def noisy_cells(
     top: int,
     codes: Codes,
     values: Ints,
+    occurs: Any,
 ) -> int:
     """Enter the codes and the noisy counts of all cells that are not zero then, and of the grand total; how many.
 
@@ -76,30 +77,42 @@ def noisy_cells(
         The cell of the grand total.
     codes, values
         Room for what is found.
+    occurs
+        Which codes of each variable are found; none yet.
     """
     below = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
     modulus = np.uint64(changes.shape[1])
+    bits = modulus - np.uint64(1)
+    halves = (modulus & bits) == np.uint64(0)  # a power of two: no division
     last, rows = len(row_of) - 1, len(changes)
     inner, used = len(shape) - 1, 0
     width = shape[inner]
-    for cell in range(len(whole)):
-        packed = whole[cell]
-        if packed == 0:
-            continue
-        count = np.int64(packed >> np.uint64(shift))
-        row: Any = row_of[min(count, last)]
-        if cycle > 1 and count > last:
-            row = rows - cycle + (count - last - 1) % cycle
-        value = count + changes[row, np.int64((packed & below) % modulus)]
-        if value < threshold:
-            value = 0
-        if value == 0 and cell != top:
-            continue
-        codes[used, inner] = cell % width
-        rest = cell // width
+    above = np.zeros(len(shape), np.int32)
+    for line in range(len(whole) // width):
+        rest = line
         for k in range(inner - 1, -1, -1):
-            codes[used, k] = rest % shape[k]
+            above[k] = rest % shape[k]
             rest //= shape[k]
-        values[used] = value
-        used += 1
+        for code in range(width):
+            packed = whole[line * width + code]
+            if packed == 0:
+                continue
+            count = np.int64(packed >> np.uint64(shift))
+            row: Any = row_of[min(count, last)]
+            if cycle > 1 and count > last:
+                row = rows - cycle + (count - last - 1) % cycle
+            key = packed & below
+            key = key & bits if halves else key % modulus
+            value = count + changes[row, np.int64(key)]
+            if value < threshold:
+                value = 0
+            if value == 0 and line * width + code != top:
+                continue
+            for k in range(inner):
+                codes[used, k] = above[k]
+                occurs[k, above[k]] = True
+            codes[used, inner] = code
+            occurs[inner, code] = True
+            values[used] = value
+            used += 1
     return used
