@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ import msgspec
 from starlette.requests import Request
 
 from discreet.engine.column_cubes import cube_variables
+from discreet.engine.column_universe import MOST_UNIVERSES
 from discreet.engine.columns import ENGINE as COLUMNS
 from discreet.errors import DiscreetError
 from discreet.files.published import Heading
@@ -178,6 +180,15 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
     )
 
 
+def make_universes(dataset: Dataset) -> None:
+    """Find where the records of larger areas lie, as many as are kept: no table of one is the first."""
+    pairs = ((area, universe) for area in dataset.larger_areas for universe in dataset.conditions)
+    for area, universe in islice(pairs, MOST_UNIVERSES // 2):
+        if area not in dataset.refused[universe]:
+            question = Question(dataset.name, dataset.edition, universe, area, ())
+            COLUMNS.selected(dataset.data, dataset.where(question))
+
+
 def cubes_to_make(dataset: Dataset) -> list[Callable[[], bool]]:
     """Each counts a large data set by variables that many tables are by: those are sums of fewer cells from then on."""
     sizes = {name: levels[-1].finest for name, levels in dataset.levels.items() if name != dataset.geography}
@@ -277,7 +288,11 @@ def application(
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
         at_once=store.in_file,
-        later=[read_templates, *(work for dataset in datasets.values() for work in cubes_to_make(dataset))],
+        later=[
+            *(partial(make_universes, dataset) for dataset in datasets.values()),
+            read_templates,
+            *(work for dataset in datasets.values() for work in cubes_to_make(dataset)),
+        ],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
     title = "discreet" if config.sign_in is None else config.sign_in.title

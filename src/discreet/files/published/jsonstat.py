@@ -80,8 +80,8 @@ def jsonstat_text(table: PublicTable, heading: Heading, ready: ReadyDimensions |
     }
     if heading.source:
         dataset["source"] = heading.source
-    if notes(table):
-        dataset["note"] = notes(table)
+    if said := notes(table):
+        dataset["note"] = said
     return msgspec.json.encode(dataset) + b"\n"
 
 

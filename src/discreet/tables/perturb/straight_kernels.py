@@ -31,6 +31,15 @@ def spread_counters(counters: Any, sizes: Ints, starts: Ints, adds: Ints, whole:
 @kernel("void(i8[::1], i4[::1], i8, i8, u8[::1])")
 def add_counters_above(start: Ints, above: Codes, size: int, stride: int, whole: Any) -> None:
     """Add cells with base codes of one variable to those of the codes above; no code subtracts another."""
+    if stride < 16:  # one cell after the other: a loop over so few is begun more slowly than it runs
+        for first in range(0, len(whole), size * stride):
+            for outer in range(first, first + stride):
+                for code in range(size):
+                    counter = whole[outer + code * stride]
+                    for at in range(start[code], start[code + 1]):
+                        if above[at] != code:
+                            whole[outer + above[at] * stride] += counter
+        return
     for outer in range(0, len(whole), size * stride):
         for code in range(size):
             for at in range(start[code], start[code + 1]):
