@@ -167,7 +167,7 @@ class Served:
 
     def _kind(self, number: int) -> str:
         words = Path(f"/proc/{number}/cmdline").read_text().split("\0")
-        known = {"discreet.server.worker": "workers", "discreet.trust.log": "logger"}
+        known = {"discreet.server.worker_process": "workers", "discreet.trust.log": "logger"}
         return "supervisor" if number == self.process.pid else next((known[w] for w in words if w in known), "others")
 
     def memory(self) -> float:

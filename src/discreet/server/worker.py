@@ -405,6 +405,7 @@ def run_worker(config: ServerConfig, listening: socket.socket, go: Callable[[], 
     # What is there now stays: a search for what nobody holds any more would look through all of it.
     gc.collect()
     gc.freeze()
+    gc.enable()
 
     async def main() -> None:
         task = asyncio.create_task(_reload(context)) if context is not None else None
@@ -433,8 +434,8 @@ def _with_parent() -> threading.Event:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run as a process of its own; started by the supervisor."""
-    parser = argparse.ArgumentParser(prog="discreet.server.worker")
+    """Run as a process of its own; see :mod:`discreet.server.worker_process`."""
+    parser = argparse.ArgumentParser(prog="discreet.server.worker_process")
     parser.add_argument("config")
     parser.add_argument("--fd", type=int, required=True)
     given = parser.parse_args(words)
@@ -450,7 +451,3 @@ def main(words: list[str] | None = None) -> int:
         print(f"{error.message} {error.hint}", file=sys.stderr)
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
