@@ -59,6 +59,13 @@ class Reserves(Protocol):
         """Take cells that were reserved ahead, if there are enough, without waiting for anything."""
 
 
+class AnsweringEditions(Protocol):
+    """Where it is kept which editions answer."""
+
+    def refuse_closed(self, dataset: str, edition: str) -> None:
+        """Refuse an edition that does not answer now."""
+
+
 class Reply(NamedTuple):
     """What is sent: bytes of a format, the digest under which the log has them, and what it answers."""
 
@@ -179,8 +186,10 @@ class Service:
     workplace: Workplace = field(default_factory=Workplace)
     answers: Answers = field(default_factory=Answers)
     paid: PaidAhead = field(default_factory=PaidAhead)
+    editions: AnsweringEditions | None = None
+    """Which editions answer, looked up at every request; ``withdrawn`` is what was so at the start."""
     at_once: bool = False
-    """Whether what takes little is answered without a thread: where the store is a file, and nothing waits for it."""
+    """Whether the store is a file, so that looking something up, and what takes little, needs no thread."""
     later: Sequence[Callable[[], object]] = ()
     """What is done once nobody waits after the start; answers do not depend on it."""
     _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
@@ -235,6 +244,7 @@ class Service:
         try:
             allowed(who, "table.ask").required()
             dataset = self.dataset(*place)
+            await self.refuse_closed(dataset)
             encoding = format if isinstance(format, Encoding) else encoding_named(format)
             question, selection = self._through_the_gate(who, dataset, body)
             reply = await self._replied(who, dataset, question, selection, encoding)
@@ -255,6 +265,11 @@ class Service:
             Name and edition of the data set, as they are asked for now.
         question, kept_as
             What :meth:`ask` said of the same request before.
+
+        Raises
+        ------
+        DiscreetError
+            When there is no such edition any more, or it does not answer now.
         """
         found = self._encoded.get(kept_as)
         if found is None or kept_as[0] != who.holder or not allowed(who, "table.ask"):
@@ -262,8 +277,25 @@ class Service:
         dataset = self.dataset(*place)
         if (dataset.name, dataset.edition) != (question.dataset, question.edition):
             return None  # the newest edition is another one now
+        if self.editions is not None:
+            self.editions.refuse_closed(dataset.name, dataset.edition)
         self._encoded.move_to_end(kept_as)
         return found
+
+    async def refuse_closed(self, dataset: Dataset) -> None:
+        """Refuse an edition that was withdrawn meanwhile, or is held.
+
+        Raises
+        ------
+        Denied
+            When it does not answer now.
+        """
+        if self.editions is None:
+            return
+        if self.at_once:
+            self.editions.refuse_closed(dataset.name, dataset.edition)
+        else:
+            await asyncio.to_thread(self.editions.refuse_closed, dataset.name, dataset.edition)
 
     async def log_again(self, who: Identity, reply: Reply, request: str) -> None:
         """Log an answer that :meth:`kept` gave; it may leave when this returns."""

@@ -287,6 +287,7 @@ def application(
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
+        editions=store.editions,
         at_once=store.in_file,
         later=[
             *(partial(make_universes, dataset) for dataset in datasets.values()),

@@ -13,7 +13,7 @@ from discreet.server.account import MemoryAccount
 from discreet.server.again import AskedAgain
 from discreet.server.app import TableApp
 from discreet.server.dataset import Dataset
-from discreet.server.denied import who_are_you
+from discreet.server.denied import Denied, who_are_you
 from discreet.server.identity import Identity
 from discreet.server.roles import Role
 from discreet.server.service import Service
@@ -115,6 +115,30 @@ def test_nothing_leaves_when_the_log_does_not_answer(server: Server) -> None:
     assert (reply.status_code, "value" in reply.text) == (503, False)
     assert reply.headers["retry-after"]
     assert reply.headers["cache-control"] == "no-store"
+
+
+class Editions:
+    """Editions, one of which may be withdrawn at any time."""
+
+    def __init__(self) -> None:
+        self.gone: set[tuple[str, str]] = set()
+
+    def refuse_closed(self, dataset: str, edition: str) -> None:
+        if (dataset, edition) in self.gone:
+            raise Denied("withdrawn", "This edition was withdrawn.", hint="Ask for a newer one.", status=410)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_an_edition_that_is_withdrawn_meanwhile_is_given_to_nobody(census: Dataset, quick: bool) -> None:
+    server = Server(census, quick=quick)
+    server.service.editions = editions = Editions()
+    with server.client:
+        assert server.get().status_code == server.get().status_code == 200
+        editions.gone.add((census.name, census.edition))
+        for reply in (server.get(), server.get(headers={"accept": "text/csv"}), server.get(TABLE + "&totals=no")):
+            assert (reply.status_code, "value" in reply.text) == (410, False)
+    assert [type(entry).__name__ for entry in server.log.entries] == ["AnswerGiven"] * 2 + ["QuestionRefused"] * 3
+    assert {entry.rule for entry in server.log.entries[2:]} == {"withdrawn"}
 
 
 def test_who_is_revoked_in_between_is_refused_and_that_is_logged(server: Server) -> None:

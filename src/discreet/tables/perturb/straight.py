@@ -29,7 +29,7 @@ MOST_CELLS = 2**20
 """Cells, empty ones included, up to which a table goes straight; larger ones are seldom worth an array of all."""
 
 
-class _Listing(NamedTuple):
+class _OccurringCodes(NamedTuple):
     """Codes of cells of one variable as numbers in a list; the list, its words, and what each code stands under."""
 
     numbers: Codes
@@ -60,7 +60,7 @@ class StraightVariable:
         hierarchy = self.hierarchy
         return hierarchy.total is not None and not hierarchy.signed and hierarchy.tops.tolist() == [self.top]
 
-    def listing(self, codes: Codes, used: Bools) -> _Listing:
+    def listing(self, codes: Codes, used: Bools) -> _OccurringCodes:
         """Codes of cells in a list of those that occur and of what stands above them."""
         hierarchy, parents = self.hierarchy, self.hierarchy.parents
         above = parents[used]
@@ -68,13 +68,13 @@ class StraightVariable:
             used[above] = True
             above = parents[above]
         if used.all():
-            return _Listing(codes, hierarchy.codes, self.labels, hierarchy.listed_parents)
+            return _OccurringCodes(codes, hierarchy.codes, self.labels, hierarchy.listed_parents)
         number = (np.cumsum(used) - 1).astype(np.int32)
         kept = np.flatnonzero(used)
         words = tuple(hierarchy.codes[i] for i in kept.tolist())
         labels = {word: self.labels[word] for word in words if word in self.labels}
         stands_under = np.where(parents[kept] >= 0, number[parents[kept]], -1)
-        return _Listing(number[codes], words, labels, tuple(stands_under.tolist()))
+        return _OccurringCodes(number[codes], words, labels, tuple(stands_under.tolist()))
 
 
 class StraightNoise:

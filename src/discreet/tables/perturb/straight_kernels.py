@@ -50,6 +50,23 @@ def add_counters_above(start: Ints, above: Codes, size: int, stride: int, whole:
                     whole[target + inner] += whole[source + inner]
 
 
+@kernel("i8(u8, i8, i8[::1], i4[:,::1], i8, i8)")
+def noisy_count(packed: Any, shift: int, row_of: Ints, changes: Codes, cycle: int, threshold: int) -> int:
+    """What is published of a cell with this counter; the words are those of :func:`noisy_cells`."""
+    bits = np.uint64(changes.shape[1]) - np.uint64(1)
+    key = packed & ((np.uint64(1) << np.uint64(shift)) - np.uint64(1))
+    if np.uint64(changes.shape[1]) & bits:
+        key = key % np.uint64(changes.shape[1])
+    else:  # a power of two: no division
+        key = key & bits
+    count, last = np.int64(packed >> np.uint64(shift)), len(row_of) - 1
+    row: Any = row_of[min(count, last)]
+    if cycle > 1 and count > last:
+        row = len(changes) - cycle + (count - last - 1) % cycle
+    value = count + changes[row, np.int64(key)]
+    return 0 if value < threshold else value
+
+
 @kernel("i8(u8[::1], i8, i8[::1], i8[::1], i4[:,::1], i8, i8, i8, i4[:,::1], i8[::1], b1[:,::1])")
 def noisy_cells(
     whole: Any,
@@ -89,11 +106,6 @@ def noisy_cells(
     occurs
         Which codes of each variable are found; none yet.
     """
-    below = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
-    modulus = np.uint64(changes.shape[1])
-    bits = modulus - np.uint64(1)
-    halves = (modulus & bits) == np.uint64(0)  # a power of two: no division
-    last, rows = len(row_of) - 1, len(changes)
     inner, used = len(shape) - 1, 0
     width = shape[inner]
     above = np.zeros(len(shape), np.int32)
@@ -106,15 +118,7 @@ def noisy_cells(
             packed = whole[line * width + code]
             if packed == 0:
                 continue
-            count = np.int64(packed >> np.uint64(shift))
-            row: Any = row_of[min(count, last)]
-            if cycle > 1 and count > last:
-                row = rows - cycle + (count - last - 1) % cycle
-            key = packed & below
-            key = key & bits if halves else key % modulus
-            value = count + changes[row, np.int64(key)]
-            if value < threshold:
-                value = 0
+            value = noisy_count(packed, shift, row_of, changes, cycle, threshold)
             if value == 0 and line * width + code != top:
                 continue
             for k in range(inner):
