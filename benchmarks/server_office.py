@@ -197,9 +197,11 @@ class Served:
 
 @contextmanager
 def served(folder: Path, port: int) -> Iterator[Served]:
-    """Run a server, and stop it with the block."""
+    """Run a server, and stop it with the block; modules that it compiles are kept in its folder."""
+    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     process = subprocess.Popen(
         [sys.executable, "-m", "discreet", "serve", "--config", str(folder / "server.toml")],
+        env={**os.environ, **kept},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
