@@ -167,7 +167,7 @@ class Served:
 
     def _kind(self, number: int) -> str:
         words = Path(f"/proc/{number}/cmdline").read_text().split("\0")
-        known = {"discreet.server.worker": "workers", "discreet.trust.log": "logger"}
+        known = {"discreet.server.worker_process": "workers", "discreet.trust.log": "logger"}
         return "supervisor" if number == self.process.pid else next((known[w] for w in words if w in known), "others")
 
     def memory(self) -> float:
@@ -197,9 +197,11 @@ class Served:
 
 @contextmanager
 def served(folder: Path, port: int) -> Iterator[Served]:
-    """Run a server, and stop it with the block."""
+    """Run a server, and stop it with the block; modules that it compiles are kept in its folder."""
+    kept = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     process = subprocess.Popen(
         [sys.executable, "-m", "discreet", "serve", "--config", str(folder / "server.toml")],
+        env={**os.environ, **kept},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -42,7 +42,7 @@ PATIENCE = 600.0
 """Seconds by the clock for what a busy machine may put off."""
 JUMPS = (1.5, 3_600.0, 86_400.0, 400 * 86_400.0, 25 * 366 * 86_400.0)
 """How far the clock is set off, forwards or backwards: leap seconds to batteries that ran out."""
-MODULES = {"worker": "discreet.server.worker", "logger": "discreet.trust.log"}
+MODULES = {"worker": "discreet.server.worker_process", "logger": "discreet.trust.log"}
 
 
 @dataclass

@@ -34,6 +34,15 @@ class Recoded(NamedTuple):
     """The code of the cells that each number becomes."""
 
 
+class PackedCells(NamedTuple):
+    """One counter for each combination of codes: records from bit ``shift`` on, the sum of their keys below."""
+
+    counters: Any
+    shift: int
+    numbered: list[Recoded]
+    """The variables that they are by."""
+
+
 def numbered_codes(codes: Sequence[str], hierarchy: Hierarchy, recode: Mapping[str, str]) -> Recoded:
     """Positions of the base codes of a column in a hierarchy."""
     positions = base_positions([recoded(code, recode) for code in codes] if recode else codes, hierarchy)

@@ -80,7 +80,7 @@ def universe_of(columns: Columns, where: Where) -> Selected:
         found = _made(columns, where)
         kept[where] = found
         while len(kept) > MOST_UNIVERSES:
-            kept.pop(next(iter(kept)), None)
+            kept.pop(list(kept)[0], None)  # noqa: RUF015  (at one go: threads enter others meanwhile)
     return found
 
 
@@ -147,7 +147,7 @@ def _bits(columns: Columns, where: Where) -> Any:
             found = bits if found is None else found & bits
         kept[where] = found
         while len(kept) > MOST_MASKS:
-            kept.pop(next(iter(kept)), None)
+            kept.pop(list(kept)[0], None)  # noqa: RUF015  (as above)
     return kept[where]
 
 

@@ -18,6 +18,7 @@ from discreet.engine.cells import LeafCells, LeafSums, RowFinder, code_space, st
 from discreet.engine.checks import bad_flags, bad_requests
 from discreet.engine.column_counts import (
     AmountCells,
+    PackedCells,
     Recoded,
     amounts_of_cells,
     contributions_of_amounts,
@@ -80,6 +81,11 @@ class ColumnsEngine:
         codes, numeric = needed_columns(data, specs, weight)
         known_columns(columns, [*codes, *numeric, *([data.contributor] if data.contributor else [])])
         return ColumnRecords(columns, universe_of(columns, specs[0].where), data, weight)
+
+    def selected(self, data: Microdata, where: tuple[Condition, ...], weight: str | None = None) -> ColumnRecords:
+        """Records that meet conditions, for who knows that the columns are there."""
+        columns = _columns(data)
+        return ColumnRecords(columns, universe_of(columns, where), data, weight)
 
     def names(self, data: Microdata) -> list[str]:
         """Names of the columns."""
@@ -166,7 +172,7 @@ class ColumnRecords(OpenedRecords):
             # Both are kept with the numbers: others could have their addresses once they are gone.
             kept[key] = (numbered_codes(self.columns.base_codes(variable), hierarchy, recode), hierarchy, recode)
             while len(kept) > MOST_NUMBERED:
-                kept.pop(next(iter(kept)), None)
+                kept.pop(list(kept)[0], None)  # noqa: RUF015  (at one go: threads enter others meanwhile)
         found: Recoded = kept[key][0]
         if len(found.look_up) and found.positions.min() < 0:
             self._refuse_unknown(variable, found, recode)
@@ -403,8 +409,18 @@ class ColumnRecords(OpenedRecords):
         return leaf._replace(sums=leaf.sums[:-1], nonzero=leaf.sums[-1]) if amounts else leaf
 
     def _counted(self, spec: TableSpec) -> LeafCells | None:
+        """Finest cells from counters; nothing where these have no room."""
+        found = self.packed(spec.by)
+        if found is None:
+            return None
+        keyed = self.data.record_key is not None
+        return leaves_of_counters(
+            found.counters, found.shift, found.numbered, strides_of([len(h) for h in spec.hierarchies]), keyed
+        )
+
+    def packed(self, by: Mapping[str, Hierarchy]) -> PackedCells | None:
         """Counts and sums of whole record keys, in one counter a cell; nothing where that has no room for both."""
-        numbered = [self._numbered(variable, hierarchy) for variable, hierarchy in spec.by.items()]
+        numbered = [self._numbered(variable, hierarchy) for variable, hierarchy in by.items()]
         sizes = [len(one.distinct) for one in numbered]
         space = code_space(sizes)
         keyed = self.data.record_key is not None
@@ -413,7 +429,7 @@ class ColumnRecords(OpenedRecords):
         reach = 1 if not keyed or kept is None else kept.reach
         if space > MOST_COUNTERS or (keyed and self.universe.records * (reach - 1) >= 2**shift):
             return None
-        names = list(spec.by)
+        names = list(by)
         cubes = [one for one in self._cubes() if one.covers(names, shift)]
         cube = min(cubes, key=lambda one: len(one.packed), default=None)
         if cube is not None:
@@ -422,7 +438,7 @@ class ColumnRecords(OpenedRecords):
             counters = counted(
                 self.columns, self.universe, names, numbered, self.columns.keys if keyed else None, shift
             )
-        return leaves_of_counters(counters, shift, numbered, strides_of([len(h) for h in spec.hierarchies]), keyed)
+        return PackedCells(counters, shift, numbered)
 
     def _cubes(self) -> list[Cube]:
         return cubes_of(self.columns) if whole(self.columns, self.universe) else []

@@ -312,10 +312,11 @@ class Hierarchy:
     @cached_property
     def cover(self) -> tuple[Ints, Codes, Codes]:
         """For every code the base codes it sums, as (start, base code, sign)."""
+        own, one = np.flatnonzero(self.base), np.ones(1, np.int64)
         covers: dict[int, tuple[Ints, Ints]] = {
-            int(i): (np.array([i], np.int64), np.ones(1, np.int64)) for i in np.flatnonzero(self.base)
+            position: (own[place : place + 1], one) for place, position in enumerate(own.tolist())
         }
-        for grouping in _topological(self.groupings, self.codes):
+        for grouping in self._explained:
             parent = self.index[grouping.parent]
             found = _sum_of_covers(covers, [(self.index[code], sign) for code, sign in grouping.parts])
             if np.any(np.abs(found[1]) > 1):
@@ -479,7 +480,11 @@ class Hierarchy:
                     f"The sum '{grouping}' lists {listed(repeated or [grouping.parent])} twice.",
                     hint="List every code once under its parent.",
                 )
-        _topological(self.groupings, self.codes)
+        _ = self._explained  # looks for circles
+
+    @cached_property
+    def _explained(self) -> list[Grouping]:
+        return _topological(self.groupings, self.codes)
 
     def _check_total(self) -> None:
         if self.total is None:
@@ -525,13 +530,15 @@ def _in_display_order(groupings: tuple[Grouping, ...], total: str | None, codes:
 
 def _topological(groupings: tuple[Grouping, ...], codes: tuple[str, ...]) -> list[Grouping]:
     """Groupings with every code explained before it is used; an error that shows the cycle otherwise."""
-    waiting = Counter(grouping.parent for grouping in groupings)
+    waiting: dict[str, int] = {}
+    for grouping in groupings:
+        waiting[grouping.parent] = waiting.get(grouping.parent, 0) + 1
     open_parts = [len(grouping.parts) for grouping in groupings]
     uses: dict[str, list[int]] = {}
     for number, grouping in enumerate(groupings):
         for code, _ in grouping.parts:
             uses.setdefault(code, []).append(number)
-    ready = [code for code in codes if waiting[code] == 0]
+    ready = [code for code in codes if code not in waiting]
     ordered: list[Grouping] = []
     while ready:
         for number in uses.get(ready.pop(), ()):
@@ -551,7 +558,7 @@ def _topological(groupings: tuple[Grouping, ...], codes: tuple[str, ...]) -> lis
 
 
 def _circle(groupings: tuple[Grouping, ...], waiting: Mapping[str, int]) -> str:
-    stuck = {g.parent: [c for c, _ in g.parts if waiting[c] > 0] for g in groupings if waiting[g.parent] > 0}
+    stuck = {g.parent: [c for c, _ in g.parts if waiting.get(c, 0) > 0] for g in groupings if waiting[g.parent] > 0}
     path = [next(code for code, parts in stuck.items() if parts)]
     while path.count(path[-1]) < 2:
         path.append(stuck[path[-1]][0])

@@ -76,18 +76,29 @@ class AskedAgain:
             if len(self._asked) > MOST:
                 self._asked.popitem(last=False)
 
-    def find(self, scope: Mapping[str, Any]) -> tuple[Identity, Reply, list[tuple[bytes, bytes]]] | None:
-        """Who asks again, what they were answered and with which headers; ``None`` for all other requests.
+    def who(self, scope: Mapping[str, Any]) -> Identity | None:
+        """Who sends a request that shows nothing but a certificate, or nothing; ``None`` where more is to be looked at.
 
-        A proof of identity that does not hold, a role that is gone, an edition that was withdrawn: all that is
-        ``None`` too, and refused where it is explained and logged.
+        A proof of identity that does not hold is ``None`` too, and refused where it is explained and logged.
         """
+        if scope["method"] != "GET" or any(name in OTHER_WAY for name, _ in scope["headers"]):
+            return None
         try:
-            who = self._who_now(scope) if scope["method"] == "GET" else None
-            words = None if who is None else self._words(scope, who)
-            asked = None if words is None else self._asked.get(words)
-            if who is None or words is None or asked is None:
-                return None
+            return self._who_now(scope)
+        except DiscreetError:
+            return None
+
+    def find(self, scope: Mapping[str, Any], who: Identity) -> tuple[Reply, list[tuple[bytes, bytes]]] | None:
+        """What somebody is answered who asks again, and with which headers; ``None`` for all other requests.
+
+        A role that is gone, an edition that was withdrawn: all that is ``None`` too, and refused where it is explained
+        and logged.
+        """
+        words = self._words(scope, who)
+        asked = None if words is None else self._asked.get(words)
+        if words is None or asked is None:
+            return None
+        try:
             reply = self._service.kept(who, asked.place, asked.question, asked.kept_as)
         except DiscreetError:
             return None
@@ -95,7 +106,7 @@ class AskedAgain:
             del self._asked[words]
             return None
         self._asked.move_to_end(words)
-        return who, reply, asked.headers
+        return reply, asked.headers
 
     @staticmethod
     def _words(scope: Mapping[str, Any], who: Identity) -> Words | None:

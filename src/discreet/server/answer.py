@@ -101,14 +101,28 @@ def answered(
     """
     if dataset.policy.mode == "hypercube":
         return _from_hypercube(dataset, question, key)
+    straight = _straight(dataset, question, account) if charged else None
+    if straight is not None:
+        return Answer(question, straight)
     data, spec = dataset.asked(question)
     release = protect(data, dataset.method, tables=[spec], key=key)
     true, public = release.custodian.tables[0], release.public.tables[0]
+    if not charged:
+        dataset.shortcut.compare(question, public)
     refused = _refused(dataset, question, true)
     charge(dataset, question, account, true, charged=charged)
     if refused:
         public = without_codes(public, str(dataset.geography), refused)
     return Answer(question, replace(public, name=spec.name), tuple(sorted(refused)))
+
+
+def _straight(dataset: Dataset, question: Question, account: Account) -> PublicTable | None:
+    """The same table on the short way, where that leads to it and the account has it."""
+    if not dataset.shortcut.leads(question):
+        return None
+    if not account.has(dataset.name, dataset.edition, dataset.without_area(question).digest):
+        return None
+    return dataset.shortcut.table(question)
 
 
 def charge(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -40,6 +41,9 @@ from discreet.server.service import Reply, Service
 from discreet.trust.peer import peer
 
 LOG = logging.getLogger("discreet.server")
+TABLE = re.compile("/v1/datasets/(?P<name>[^/]+)/(?P<edition>[^/]+)/table")
+KNOWN = "discreet.who"
+"""Where the scope of a request says who sends it, when that was looked up for this very request already."""
 MOST_QUERY = 8_192
 """Characters of a query."""
 HEADERS = {
@@ -126,7 +130,7 @@ class TableApp:
 
     def routes(self) -> list[BaseRoute]:
         """Addresses and what answers them."""
-        table = "/v1/datasets/{name}/{edition}"
+        table = "/v1/datasets/{name}/{edition}"  # TABLE is the same for what is asked most
         found: list[BaseRoute] = [
             Route(f"{table}/table", self._guarded(self.table), methods=["GET", "POST"]),  # the one that is asked most
             Route("/health", self._guarded(self.health), methods=["GET"]),
@@ -160,14 +164,23 @@ class TableApp:
         return whole if self.again is None else self._before(whole, self.again)
 
     def _before(self, whole: Starlette, again: AskedAgain) -> ASGIApp:
-        """Questions that are asked again do not go through routes."""
+        """Questions that are asked again do not go through routes, and those for tables know their way."""
+        table = self._guarded(self.table)
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "http":
+            if scope["type"] == "http" and scope["method"] == "GET":
                 began = time.perf_counter()
-                found = again.find(scope)
-                if found is not None:
-                    await self._answered_again(*found, began, scope, receive, send)
+                who = again.who(scope)
+                found = None if who is None else again.find(scope, who)
+                if who is not None and found is not None:
+                    await self._answered_again(who, *found, began, scope, receive, send)
+                    return
+                scope[KNOWN] = who
+                asked = TABLE.fullmatch(scope["path"])
+                if asked is not None:
+                    scope["path_params"] = asked.groupdict()
+                    response = await table(Request(scope, receive, send))
+                    await response(scope, receive, send)
                     return
             await whole(scope, receive, send)
 
@@ -289,7 +302,7 @@ class TableApp:
     async def table(self, request: Request, number: str) -> Response:
         """A protected table."""
         try:
-            who = await self.who_asks(request)
+            who = request.scope.get(KNOWN) or await self.who_asks(request)
             body, format = await self._question(request)
             dataset = self._dataset(request)
             if self.signatures is not None:
@@ -299,11 +312,11 @@ class TableApp:
             await self.service.log_denied(error, number, None if shown is None else shown.serial)
             raise
         reply = await self.service.ask(who, (dataset.name, dataset.edition), body, format, number)
+        response = _table_response(reply)
         if self.again is not None:
             place = (request.path_params["name"], request.path_params["edition"])
-            headers = [*_table_response(reply).raw_headers, *RAW_HEADERS]
-            self.again.remember(request.scope, who, place, reply, headers)
-        return _table_response(reply)
+            self.again.remember(request.scope, who, place, reply, [*response.raw_headers, *RAW_HEADERS])
+        return response
 
     async def estimate(self, request: Request, _number: str) -> Response:
         """How large a table would be, and whether it is refused at the gate; nothing is computed."""

@@ -40,6 +40,7 @@ from discreet.server.levels import VariableLevel, levels_of
 from discreet.server.quality import ErrorCurve, error_curve
 from discreet.server.question import Question
 from discreet.server.refinement import largest_precision, noise_variance
+from discreet.server.shortcut import Shortcut
 from discreet.server.universes import count_atoms, refused_areas
 from discreet.trust import SigningKey
 from discreet.verbs.protect import protect
@@ -114,6 +115,11 @@ class Dataset:
         """Conditions of each universe."""
         return self.catalogue.conditions
 
+    @cached_property
+    def shortcut(self) -> Shortcut:
+        """The short way to plain counts."""
+        return Shortcut(self)
+
     @property
     def geography(self) -> str | None:
         """The variable of areas."""
@@ -152,6 +158,14 @@ class Dataset:
         """The table that the table of one area is a part of: that of all areas of its kind."""
         if question.area is None or self.areas is None:
             return question
+        if "whole" not in question.kept:
+            question.kept["whole"] = self._without_area(question)
+        found: Question = question.kept["whole"]
+        return found
+
+    def _without_area(self, question: Question) -> Question:
+        assert question.area is not None
+        assert self.areas is not None
         depth = int(self.areas.depth[self.areas.index[question.area]])
         if depth == 0:
             return replace(question, area=None)

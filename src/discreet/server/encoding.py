@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from discreet.errors import unknown_name
 from discreet.files.published import FORMATS, Heading
-from discreet.files.published.jsonstat import jsonstat_text
+from discreet.files.published.jsonstat import ReadyDimensions, jsonstat_text
 from discreet.model.public import PublicTable
 from discreet.server.question import QuestionRefusal
 
 Encoder = Callable[[PublicTable, Heading], bytes]
+ReadyEncoder = Callable[[PublicTable, Heading, ReadyDimensions], bytes]
 
 
 class Encoding(NamedTuple):
@@ -23,6 +24,14 @@ class Encoding(NamedTuple):
     media_type: str
     suffix: str
     encode: Encoder
+    encode_ready: ReadyEncoder | None = None
+    """The same with dimensions that are written already, where a format has such."""
+
+    def encoded(self, table: PublicTable, heading: Heading, ready: ReadyDimensions | None = None) -> bytes:
+        """A table in this format."""
+        if self.encode_ready is None or ready is None:
+            return self.encode(table, heading)
+        return self.encode_ready(table, heading, ready)
 
 
 def encoding_named(name: str) -> Encoding:
@@ -94,7 +103,7 @@ def _arrow(table: PublicTable, _heading: Heading) -> bytes:
 
 
 ENCODINGS: dict[str, Encoding] = {
-    "jsonstat": Encoding("application/json", ".json", jsonstat_text),
+    "jsonstat": Encoding("application/json", ".json", jsonstat_text, jsonstat_text),
     "csv": Encoding("text/csv; charset=utf-8", ".csv", _by_file("csv")),
     "arrow": Encoding("application/vnd.apache.arrow.stream", ".arrows", _arrow),
     "xlsx": Encoding("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", _by_file("xlsx")),

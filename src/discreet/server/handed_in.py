@@ -21,7 +21,6 @@ from discreet.errors import DiscreetError, counted, listed
 from discreet.files.foreign import ForeignCells, read_published
 from discreet.server.denied import Denied
 from discreet.server.store.outputs import OutputFile
-from discreet.verbs.check_output import check_output
 
 MOST_BYTES = 20 * 2**20
 """Bytes of all files of one turn."""
@@ -196,6 +195,8 @@ def _check_table(
     name: str, content: bytes, reading: OutputReading, released: Sequence[Released], found: Findings
 ) -> None:
     """The project's own output check, and differences from what was released; what cannot be read counts against it."""
+    from discreet.verbs.check_output import check_output  # with it come all rules and reports, which no start waits for
+
     if not reading.variables:
         found.against.append("it was not said which columns are variables, so nothing was checked")
         return

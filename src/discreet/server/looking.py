@@ -80,6 +80,7 @@ async def why_not(
     try:
         allowed(who, "table.ask").required()
         dataset = service.dataset(*place)
+        await service.refuse_closed(dataset)
         question, selection = admitted(dataset, body)
         await _try(service, who, dataset, question, selection)
     except DiscreetError as error:

@@ -65,6 +65,19 @@ class Purses:
                 while len(self._left) > MOST:
                     self._left.popitem(last=False)
 
+    def at_hand(self, holder: str, cells: int, most: int) -> bool:
+        """Take cells from the purse as it is, and wait for nothing; whether it had them."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            place = (holder, self.budgets.day(), most)
+            enough = self._left.get(place, 0) >= cells
+            if enough:
+                self._left[place] -= cells
+            return enough
+        finally:
+            self._lock.release()
+
     def _taken(self, holder: str, cells: int, most: int) -> int:
         """Take a purse full of cells, or as many as are needed where there is no purse full any more."""
         if cells < most // SHARE:

@@ -66,6 +66,8 @@ class Question:
     area: str | None
     variables: tuple[tuple[str, int], ...]
     value: str | None = None
+    kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What was worked out of it, for who asked it: others have a question of their own."""
 
     @cached_property
     def canonical(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Protocol
 
 from discreet.errors import ParameterError, unknown_name
@@ -215,6 +216,7 @@ def may_approve(identity: Someone, action: str, requested_by: int) -> Decision:
     return Decision(True, "allowed")
 
 
+@lru_cache(maxsize=1024)
 def _effective(roles: frozenset[Role]) -> frozenset[Role]:
     """Roles that count: what must not come together counts for nothing."""
     return frozenset() if _clash(roles) else roles

@@ -55,6 +55,16 @@ class Reserves(Protocol):
     def reserve(self, holder: str, cells: int, most: int) -> None:
         """Take cells, or refuse."""
 
+    def at_hand(self, holder: str, cells: int, most: int) -> bool:
+        """Take cells that were reserved ahead, if there are enough, without waiting for anything."""
+
+
+class AnsweringEditions(Protocol):
+    """Where it is kept which editions answer."""
+
+    def refuse_closed(self, dataset: str, edition: str) -> None:
+        """Refuse an edition that does not answer now."""
+
 
 class Reply(NamedTuple):
     """What is sent: bytes of a format, the digest under which the log has them, and what it answers."""
@@ -176,6 +186,10 @@ class Service:
     workplace: Workplace = field(default_factory=Workplace)
     answers: Answers = field(default_factory=Answers)
     paid: PaidAhead = field(default_factory=PaidAhead)
+    editions: AnsweringEditions | None = None
+    """Which editions answer, looked up at every request; ``withdrawn`` is what was so at the start."""
+    at_once: bool = False
+    """Whether the store is a file, so that looking something up, and what takes little, needs no thread."""
     later: Sequence[Callable[[], object]] = ()
     """What is done once nobody waits after the start; answers do not depend on it."""
     _encoded: OrderedDict[tuple[str, ...], Reply] = field(default_factory=OrderedDict, repr=False)
@@ -230,6 +244,7 @@ class Service:
         try:
             allowed(who, "table.ask").required()
             dataset = self.dataset(*place)
+            await self.refuse_closed(dataset)
             encoding = format if isinstance(format, Encoding) else encoding_named(format)
             question, selection = self._through_the_gate(who, dataset, body)
             reply = await self._replied(who, dataset, question, selection, encoding)
@@ -250,6 +265,11 @@ class Service:
             Name and edition of the data set, as they are asked for now.
         question, kept_as
             What :meth:`ask` said of the same request before.
+
+        Raises
+        ------
+        DiscreetError
+            When there is no such edition any more, or it does not answer now.
         """
         found = self._encoded.get(kept_as)
         if found is None or kept_as[0] != who.holder or not allowed(who, "table.ask"):
@@ -257,8 +277,25 @@ class Service:
         dataset = self.dataset(*place)
         if (dataset.name, dataset.edition) != (question.dataset, question.edition):
             return None  # the newest edition is another one now
+        if self.editions is not None:
+            self.editions.refuse_closed(dataset.name, dataset.edition)
         self._encoded.move_to_end(kept_as)
         return found
+
+    async def refuse_closed(self, dataset: Dataset) -> None:
+        """Refuse an edition that was withdrawn meanwhile, or is held.
+
+        Raises
+        ------
+        Denied
+            When it does not answer now.
+        """
+        if self.editions is None:
+            return
+        if self.at_once:
+            self.editions.refuse_closed(dataset.name, dataset.edition)
+        else:
+            await asyncio.to_thread(self.editions.refuse_closed, dataset.name, dataset.edition)
 
     async def log_again(self, who: Identity, reply: Reply, request: str) -> None:
         """Log an answer that :meth:`kept` gave; it may leave when this returns."""
@@ -308,14 +345,29 @@ class Service:
             table = self._table(who, dataset, question, selection, size)
             catalogue = dataset.catalogue
             heading = Heading(catalogue.agency, source=catalogue.title, units=self._units(dataset, question))
-            content = encoding.encode(table, heading)
+            content = encoding.encoded(table, heading, dataset.shortcut.written)
             name = f"{dataset.name}-{question.digest[:12]}{encoding.suffix}"
             digest = hashlib.sha256(content).hexdigest()
             return Reply(content, encoding.media_type, name, digest, False, question, kept_as)
 
-        reply = await self.workplace.run(size, work)
+        at_once = self.at_once and self._takes_little(who, dataset, question, selection, size)
+        reply = work() if at_once else await self.workplace.run(size, work)
         self._keep(kept_as, reply._replace(kept=True))
         return reply
+
+    def _takes_little(
+        self, who: Identity, dataset: Dataset, question: Question, selection: Selection, size: int
+    ) -> bool:
+        """Whether an answer takes less than handing it to a thread, and waits for nothing; its cells are paid then."""
+        if selection.measure != "sum" or not dataset.shortcut.is_small(question, size):
+            return False
+        if not self.answers.charged(who.holder, dataset.without_area(question).digest):
+            return False
+        if self.answers.get(who.holder, question) is None:
+            if not self.budgets.at_hand(who.holder, size, dataset.policy.budget_cells):
+                return False
+            self.paid.put(who.holder, question.digest)
+        return True
 
     def _table(
         self, who: Identity, dataset: Dataset, question: Question, selection: Selection, size: int

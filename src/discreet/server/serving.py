@@ -97,11 +97,10 @@ class Supervisor:
         refuse_shared(run, config.listen.user)
         for left in run.glob("metrics.*"):
             left.unlink()
-        manifests = checked_manifests(config)
         try:
             self._listening = listening(config.listen.host, config.listen.port)
             self._workers = [self._started_worker() for _ in range(config.listen.workers)]
-            register(config, manifests)
+            register(config, checked_manifests(config))
             self._logger = self._started_logger(START_WITHIN)  # it loads beside the workers
             for worker in self._workers:
                 _let_go(worker)
@@ -125,7 +124,7 @@ class Supervisor:
     def _started_worker(self) -> subprocess.Popen[bytes]:
         assert self._listening is not None
         number = self._listening.fileno()
-        words = [sys.executable, "-m", "discreet.server.worker", str(self.path), "--fd", str(number)]
+        words = [sys.executable, "-m", "discreet.server.worker_process", str(self.path), "--fd", str(number)]
         user = self.config.listen.user
         more: dict[str, Any] = {} if user is None else {"user": user, "group": _group_of(user), "extra_groups": []}
         found: subprocess.Popen[bytes] = subprocess.Popen(

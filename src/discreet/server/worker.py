@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import atexit
+import gc
 import logging
 import os
 import resource
@@ -16,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urlsplit
@@ -24,6 +26,7 @@ import msgspec
 from starlette.requests import Request
 
 from discreet.engine.column_cubes import cube_variables
+from discreet.engine.column_universe import MOST_UNIVERSES
 from discreet.engine.columns import ENGINE as COLUMNS
 from discreet.errors import DiscreetError
 from discreet.files.published import Heading
@@ -175,6 +178,15 @@ def warm_up(dataset: Dataset, key: Key | None) -> None:
     )
 
 
+def make_universes(dataset: Dataset) -> None:
+    """Find where the records of larger areas lie, as many as are kept: no table of one is the first."""
+    pairs = ((area, universe) for area in dataset.larger_areas for universe in dataset.conditions)
+    for area, universe in islice(pairs, MOST_UNIVERSES // 2):
+        if area not in dataset.refused[universe]:
+            question = Question(dataset.name, dataset.edition, universe, area, ())
+            COLUMNS.selected(dataset.data, dataset.where(question))
+
+
 def cubes_to_make(dataset: Dataset) -> list[Callable[[], bool]]:
     """Each counts a large data set by variables that many tables are by: those are sums of fewer cells from then on."""
     sizes = {name: levels[-1].finest for name, levels in dataset.levels.items() if name != dataset.geography}
@@ -259,7 +271,13 @@ def application(
         key,
         gone_editions(store, datasets),
         Workplace(longest=config.listen.queue),
-        later=[read_templates, *(work for dataset in datasets.values() for work in cubes_to_make(dataset))],
+        editions=store.editions,
+        at_once=store.in_file,
+        later=[
+            *(partial(make_universes, dataset) for dataset in datasets.values()),
+            read_templates,
+            *(work for dataset in datasets.values() for work in cubes_to_make(dataset)),
+        ],
     )
     ask, metrics = asking(config, store, context), Metrics(config.path(config.run))
     title = "discreet" if config.sign_in is None else config.sign_in.title
@@ -369,6 +387,11 @@ def run_worker(config: ServerConfig, listening: socket.socket, go: Callable[[], 
     )
     server = uvicorn.Server(settings)
 
+    # What is there now stays: a search for what nobody holds any more would look through all of it.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
     async def main() -> None:
         task = asyncio.create_task(take_new_lists(context, LOG.error)) if context is not None else None
         print("ready", flush=True)
@@ -396,8 +419,8 @@ def _with_parent() -> threading.Event:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run as a process of its own; started by the supervisor."""
-    parser = argparse.ArgumentParser(prog="discreet.server.worker")
+    """Run as a process of its own; see :mod:`discreet.server.worker_process`."""
+    parser = argparse.ArgumentParser(prog="discreet.server.worker_process")
     parser.add_argument("config")
     parser.add_argument("--fd", type=int, required=True)
     given = parser.parse_args(words)
@@ -413,7 +436,3 @@ def main(words: list[str] | None = None) -> int:
         print(f"{error.message} {error.hint}", file=sys.stderr)
         return 2
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

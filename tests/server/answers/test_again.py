@@ -13,7 +13,7 @@ from discreet.server.account import MemoryAccount
 from discreet.server.again import AskedAgain
 from discreet.server.app import TableApp
 from discreet.server.dataset import Dataset
-from discreet.server.denied import who_are_you
+from discreet.server.denied import Denied, who_are_you
 from discreet.server.identity import Identity
 from discreet.server.roles import Role
 from discreet.server.service import Service
@@ -25,7 +25,7 @@ BEN = replace(ADA, principal_id=2, name="Ben", serial="b2")
 
 
 class Server:
-    """An application, and how often it looked at a request whole."""
+    """An application, and how often it looked at a question whole."""
 
     def __init__(self, census: Dataset, *, quick: bool = True) -> None:
         self.log, self.who, self.refused = KeptLog(), ADA, False
@@ -34,10 +34,16 @@ class Server:
         places = {(census.name, census.edition): census}
         self.service = Service(places, MemoryAccount(), self.budgets, self.log, withdrawn=self.gone)
         self.slow = 0
+        whole = self.service.ask
 
         async def ask(_request: Any) -> Identity:
-            self.slow += 1
             return self.now({})
+
+        async def counted(*given: Any) -> Any:
+            self.slow += 1
+            return await whole(*given)
+
+        self.service.ask = counted  # type: ignore[method-assign]
 
         app = TableApp(self.service, ask, who_now=self.now if quick else None)
         self.client = TestClient(app.application(), raise_server_exceptions=False)
@@ -111,6 +117,30 @@ def test_nothing_leaves_when_the_log_does_not_answer(server: Server) -> None:
     assert reply.headers["cache-control"] == "no-store"
 
 
+class Editions:
+    """Editions, one of which may be withdrawn at any time."""
+
+    def __init__(self) -> None:
+        self.gone: set[tuple[str, str]] = set()
+
+    def refuse_closed(self, dataset: str, edition: str) -> None:
+        if (dataset, edition) in self.gone:
+            raise Denied("withdrawn", "This edition was withdrawn.", hint="Ask for a newer one.", status=410)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_an_edition_that_is_withdrawn_meanwhile_is_given_to_nobody(census: Dataset, quick: bool) -> None:
+    server = Server(census, quick=quick)
+    server.service.editions = editions = Editions()
+    with server.client:
+        assert server.get().status_code == server.get().status_code == 200
+        editions.gone.add((census.name, census.edition))
+        for reply in (server.get(), server.get(headers={"accept": "text/csv"}), server.get(TABLE + "&totals=no")):
+            assert (reply.status_code, "value" in reply.text) == (410, False)
+    assert [type(entry).__name__ for entry in server.log.entries] == ["AnswerGiven"] * 2 + ["QuestionRefused"] * 3
+    assert {entry.rule for entry in server.log.entries[2:]} == {"withdrawn"}
+
+
 def test_who_is_revoked_in_between_is_refused_and_that_is_logged(server: Server) -> None:
     server.get()
     server.refused = True
@@ -159,9 +189,9 @@ def test_words_are_kept_for_a_bounded_number_of_short_questions(
     for number in range(5):
         again.remember(scope(b"a=%d" % number), ADA, ("census", "latest"), reply, [])
     again.remember(scope(b"a" * 4_096), ADA, ("census", "latest"), reply, [])
-    found = [again.find(scope(b"a=%d" % number)) is not None for number in range(5)]
+    found = [again.find(scope(b"a=%d" % number), ADA) is not None for number in range(5)]
     assert found == [False, False, True, True, True]
-    assert again.find(scope(b"a" * 4_096)) is None
+    assert again.find(scope(b"a" * 4_096), ADA) is None
 
 
 def scope(query: bytes) -> dict[str, Any]:

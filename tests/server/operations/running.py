@@ -239,7 +239,7 @@ class Running:
         return found
 
     def of_kind(self, module: str) -> list[int]:
-        """Numbers of its workers (``discreet.server.worker``) or of its logger (``discreet.trust.log``)."""
+        """Numbers of its workers (``discreet.server.worker_process``) or of its logger (``discreet.trust.log``)."""
         return [number for number, words in self.children().items() if module in words]
 
     def stop(self) -> int:

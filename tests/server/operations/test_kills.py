@@ -49,7 +49,7 @@ def test_a_stop_ends_idle_connections_and_a_worker_leaves_no_core(tmp_path: Path
     with running(office.with_certificates("optional")) as server:
         idle = office.connection("Ada")
         assert told(idle, f"{TABLE}?variables=sex")[0] == 200
-        (worker,) = server.of_kind("discreet.server.worker")
+        (worker,) = server.of_kind("discreet.server.worker_process")
         limits = Path(f"/proc/{worker}/limits").read_text().splitlines()
         assert next(line for line in limits if line.startswith("Max core file size")).split()[4:6] == ["0", "0"]
         assert server.stop() == 0

@@ -205,7 +205,7 @@ def test_workers_answer_as_their_own_user(apart: tuple[Office, Running]) -> None
 
     office, server = apart
     assert told(office.connection("Ada"), f"{TABLE}?variables=sex")[0] == 200
-    (worker,) = server.of_kind("discreet.server.worker")
+    (worker,) = server.of_kind("discreet.server.worker_process")
     status = dict(line.split(":\t") for line in Path(f"/proc/{worker}/status").read_text().splitlines())
     number = str(pwd.getpwnam(NOBODY).pw_uid)
     assert status["Uid"].split() == [number] * 4

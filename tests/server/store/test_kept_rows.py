@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+from discreet.errors import InputError
+from discreet.server.denied import Denied
 from discreet.server.roles import Role
 from discreet.server.store.database import KeptRows
 from discreet.server.store.failures import StoreError
@@ -50,6 +52,28 @@ def test_what_another_process_wrote_is_seen_at_once(known: Store, address: str) 
     assert state(known) == state(known) == "valid"
     subprocess.run([sys.executable, "-c", REVOKE, address, "a1"], check=True, timeout=60)
     assert (state(known), state(known, "b2")) == ("revoked", "valid")
+
+
+WITHDRAW = """\
+import sys
+from discreet.server.store.store import Store
+with Store.open(sys.argv[1]) as store:
+    store.editions.withdraw("census", "1")
+"""
+
+
+def test_an_edition_that_another_process_withdrew_is_refused_at_once(store: Store, address: str) -> None:
+    store.editions.register("census", "1", key_fingerprint="ab", key_version=1)
+    store.editions.register("census", "2", key_fingerprint="ab", key_version=1)
+    for edition in ("1", "2", "1"):
+        store.editions.refuse_closed("census", edition)
+    subprocess.run([sys.executable, "-c", WITHDRAW, address], check=True, timeout=60)
+    with pytest.raises(Denied) as refused:
+        store.editions.refuse_closed("census", "1")
+    assert (refused.value.kind, refused.value.status) == ("withdrawn", 410)
+    store.editions.refuse_closed("census", "2")
+    with pytest.raises(InputError, match="not registered"):
+        store.editions.refuse_closed("census", "3")
 
 
 def test_roles_and_people_are_as_fresh_as_certificates(known: Store) -> None:

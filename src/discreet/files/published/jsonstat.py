@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from discreet.files.published.cube import label_of, parents_of, place_numbers, places, sizes, stacked, value_texts
+from discreet.files.published.cube import parents_of, place_numbers, places, sizes, stacked, value_texts
 from discreet.files.published.heading import EMPTY, WITHHELD, Heading, notes
 from discreet.files.published.json_kernels import json_by_place, json_list
 from discreet.model.arrays import LARGEST
@@ -21,11 +22,31 @@ def write_jsonstat(path: Path, table: PublicTable, heading: Heading) -> None:
     path.write_bytes(jsonstat_text(table, heading))
 
 
-def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
+class ReadyDimensions:
+    """Dimensions that are written already: of lists of codes that live as long as this, and are asked for often."""
+
+    def __init__(self) -> None:
+        self._written: dict[tuple[str, int, int, int], tuple[msgspec.Raw, object]] = {}
+
+    def add(self, variable: str, codes: tuple[str, ...], labels: Mapping[str, str], parents: tuple[int, ...]) -> None:
+        """Write a dimension; tables that have these very lists find it."""
+        text = msgspec.Raw(msgspec.json.encode(_dimension(variable, codes, labels, parents)))
+        self._written[variable, id(codes), id(labels), id(parents)] = text, (codes, labels, parents)
+
+    def find(self, table: PublicTable, k: int) -> msgspec.Raw | None:
+        """The k-th dimension of a table, where it was written."""
+        if not table.parents:
+            return None
+        place = (table.variables[k], id(table.code_lists[k]), id(table.labels[k]), id(table.parents[k]))
+        found = self._written.get(place)
+        return None if found is None else found[0]
+
+
+def jsonstat_text(table: PublicTable, heading: Heading, ready: ReadyDimensions | None = None) -> bytes:
     """A table as a JSON-stat dataset; numbers keep all their digits, and withheld cells have none.
 
     The status of every cell that is not a plain value stands beside it: ``X`` withheld, ``E`` empty, ``A`` altered
-    (then of all).
+    (then of all). Dimensions that are ``ready`` are not written again.
     """
     cube = stacked(table)
     size = sizes(cube)
@@ -42,7 +63,11 @@ def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
         "label": table.name,
         "id": list(cube.variables),
         "size": size,
-        "dimension": {variable: _dimension(cube, k) for k, variable in enumerate(cube.variables)},
+        "dimension": {
+            variable: (ready and ready.find(cube, k))
+            or _dimension(variable, cube.code_lists[k], cube.labels[k], parents_of(cube, k))
+            for k, variable in enumerate(cube.variables)
+        },
         "value": _values(cube, prod(size)),
         "status": "A" if table.altered else status,
         "extension": {
@@ -55,8 +80,8 @@ def jsonstat_text(table: PublicTable, heading: Heading) -> bytes:
     }
     if heading.source:
         dataset["source"] = heading.source
-    if notes(table):
-        dataset["note"] = notes(table)
+    if said := notes(table):
+        dataset["note"] = said
     return msgspec.json.encode(dataset) + b"\n"
 
 
@@ -77,13 +102,14 @@ def _values(cube: PublicTable, space: int) -> Any:
     return {str(place): numbers[place] for place in sorted(numbers)}
 
 
-def _dimension(table: PublicTable, k: int) -> dict[str, Any]:
-    codes, parents = table.code_lists[k], parents_of(table, k)
-    category: dict[str, Any] = {"index": list(codes), "label": {code: label_of(table, k, code) for code in codes}}
+def _dimension(
+    variable: str, codes: tuple[str, ...], labels: Mapping[str, str], parents: tuple[int, ...]
+) -> dict[str, Any]:
+    category: dict[str, Any] = {"index": list(codes), "label": {code: str(labels.get(code, code)) for code in codes}}
     child: dict[str, list[str]] = {}
     for code, parent in zip(codes, parents, strict=True):
         if parent >= 0:
             child.setdefault(codes[parent], []).append(code)
     if child:
         category["child"] = child
-    return {"label": table.variables[k], "category": category}
+    return {"label": variable, "category": category}

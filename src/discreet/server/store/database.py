@@ -101,7 +101,63 @@ def rows_of(engine: Engine, statement: Select[Any], given: Mapping[str, Any]) ->
     return in_our_words(look_up)
 
 
-class KeptRows(Generic[T]):
+class OwnConnection:
+    """A connection to a file that is kept for one statement, and never writes; elsewhere one of all is lent.
+
+    Parameters
+    ----------
+    engine, statement
+        Where to look, and for what.
+    """
+
+    def __init__(self, engine: Engine, statement: Select[Any]) -> None:
+        self._engine = engine
+        self._statement = statement
+        self._connection: Any = None
+        self._lock = Lock()
+
+    def rows(self, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """What the statement finds now.
+
+        Raises
+        ------
+        StoreError
+            When the database does not answer.
+        """
+        if self._engine.dialect.name != "sqlite":
+            return rows_of(self._engine, self._statement, given)
+        words, names = _in_words(self._engine, self._statement)
+        wanted = tuple(given[name] for name in names)
+        with self._lock:
+            return in_our_words(lambda: self._looked_up(words, wanted))
+
+    def _looked_up(self, words: str, wanted: tuple[Any, ...]) -> Sequence[Sequence[Any]]:
+        try:
+            found: list[tuple[Any, ...]] = self._connected().execute(words, wanted).fetchall()
+            return found
+        except sqlite3.Error as error:
+            self._let_go()
+            raise exc.OperationalError(words, None, error) from None
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            lent = self._engine.raw_connection()
+            self._connection = lent.driver_connection
+            lent.detach()
+        return self._connection
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+class KeptRows(OwnConnection, Generic[T]):
     """What one statement finds, kept as long as nothing at all was written to the database.
 
     In a file, ``PRAGMA data_version`` proves it at every look-up: it is another number as soon as any connection of any
@@ -117,13 +173,10 @@ class KeptRows(Generic[T]):
     """
 
     def __init__(self, engine: Engine, statement: Select[Any], made: Callable[[Sequence[Sequence[Any]]], T]) -> None:
-        self._engine = engine
-        self._statement = statement
+        super().__init__(engine, statement)
         self._made = made
-        self._connection: Any = None
         self._version: int | None = None
         self._kept: dict[tuple[Any, ...], T] = {}
-        self._lock = Lock()
 
     def find(self, given: Mapping[str, Any]) -> T:
         """What the statement finds now.
@@ -142,11 +195,7 @@ class KeptRows(Generic[T]):
 
     def _found(self, words: str, wanted: tuple[Any, ...]) -> T:
         try:
-            if self._connection is None:
-                lent = self._engine.raw_connection()
-                self._connection = lent.driver_connection
-                lent.detach()
-            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            version = self._connected().execute("PRAGMA data_version").fetchone()[0]
             if version != self._version or len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
                 self._version = version
@@ -157,16 +206,10 @@ class KeptRows(Generic[T]):
             self._let_go()
             raise exc.OperationalError(words, None, error) from None
 
-    def close(self) -> None:
-        """Let go of the connection."""
-        with self._lock:
-            self._let_go()
-
     def _let_go(self) -> None:
-        connection, self._connection, self._version = self._connection, None, None
+        self._version = None
         self._kept.clear()
-        if connection is not None:
-            connection.close()
+        super()._let_go()
 
 
 @lru_cache(maxsize=64)

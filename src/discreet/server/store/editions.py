@@ -6,12 +6,13 @@ Two keys for the same records would be two readings of the same cells, which ave
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from discreet.errors import InputError
 from discreet.server.denied import Denied
-from discreet.server.store.database import insert_into, read, written
+from discreet.server.store.database import KeptRows, insert_into, read, written
 from discreet.server.store.failures import StoreConflict
 from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import DATASET_EDITION
@@ -120,6 +121,29 @@ class Editions(StorePart):
     def find(self, dataset: str, edition: str) -> EditionRow:
         """An edition, whatever its state."""
         return read(self.engine, lambda connection: edition_in(connection, dataset, edition))
+
+    def refuse_closed(self, dataset: str, edition: str) -> None:
+        """Refuse an edition that does not answer now; for every request, kept answers too.
+
+        Raises
+        ------
+        Denied
+            When it was withdrawn, or is held since the database was restored.
+        InputError
+            When nobody registered it.
+        """
+        row = self._rows.find({"name": dataset, "number": edition})
+        if row is None:
+            raise unregistered()
+        refuse_closed(row)
+
+    @cached_property
+    def _rows(self) -> KeptRows[EditionRow | None]:
+        return KeptRows(self.engine, FOUND, lambda rows: EditionRow(*rows[0]) if rows else None)
+
+    def close(self) -> None:
+        """Let go of what looks editions up."""
+        self._rows.close()
 
     def listed(self) -> list[EditionRow]:
         """All editions, whatever their state."""

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, insert, select
 from discreet.errors import ParameterError
 from discreet.server.denied import Denied
 from discreet.server.store.database import read, written
-from discreet.server.store.editions import edition_in
+from discreet.server.store.editions import edition_in, refuse_closed
 from discreet.server.store.part import StorePart, plain_text
 from discreet.server.store.tables import PLOT_CHARGE
 
@@ -50,6 +50,7 @@ class PlotCharges(StorePart):
         def work(connection: Connection) -> float:
             # Whoever else charges this edition waits here: what is read below still holds when it is written.
             row = edition_in(connection, dataset, edition, lock=True)
+            refuse_closed(row)
             charged = _charged(connection, row.id)
             mine = charged.get(project, {})
             used = sum(mine.values())

@@ -7,13 +7,14 @@ or all of it is and no answer is given: asking again is safe in both cases.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import isfinite
 
 from sqlalchemy import Connection, bindparam, func, select
 
 from discreet.errors import ParameterError
 from discreet.server.account import MarginReading, check_room
-from discreet.server.store.database import insert_into, read, rows_of, written
+from discreet.server.store.database import OwnConnection, insert_into, read, written
 from discreet.server.store.editions import COLUMNS, EditionRow, edition_in, refuse_closed, unregistered
 from discreet.server.store.part import StorePart
 from discreet.server.store.tables import CHARGED_TABLE, DATASET_EDITION, REFINEMENT
@@ -50,11 +51,19 @@ class Refinements(StorePart):
         Denied
             When the edition does not answer any more.
         """
-        found = rows_of(self.engine, HAS, {"dataset": dataset, "edition": edition, "table": table})
+        found = self._has.rows({"dataset": dataset, "edition": edition, "table": table})
         if not found:
             raise unregistered()
         refuse_closed(EditionRow(*found[0][:6]))
         return found[0][6] is not None
+
+    @cached_property
+    def _has(self) -> OwnConnection:
+        return OwnConnection(self.engine, HAS)
+
+    def close(self) -> None:
+        """Let go of what looks charged tables up."""
+        self._has.close()
 
     def charge(
         self, dataset: str, edition: str, table: str, readings: Sequence[MarginReading], room: Mapping[str, float]

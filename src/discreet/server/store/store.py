@@ -114,6 +114,9 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self.people.close()
+        self.editions.close()
+        if "account" in self.__dict__:  # nobody makes it in order to close it
+            self.account.close()
         self.engine.dispose()
 
     def __enter__(self) -> Store:
