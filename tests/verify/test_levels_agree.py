@@ -49,9 +49,7 @@ def refused(rules: Sequence[Mapping[str, Any]] | None = None, lower_by: int = 0)
     assert stated is not None
     upper = stated.upper.copy()
     upper[only_few()] -= lower_by
-    forged = table.with_(
-        assessment=replace(stated, rules=stated.rules if rules is None else tuple(rules), upper=upper)
-    )
+    forged = table.with_(assessment=replace(stated, rules=stated.rules if rules is None else tuple(rules), upper=upper))
     custodian = replace(release().custodian, tables=ds.TableSet([forged]))
     return {found.message for found in check_release(custodian, custodian.public()).refused}
 

@@ -179,10 +179,11 @@ class _Writer:
             return f"P({_text(rule['p'])},{_text(rule.get('q', 100))},{rule.get('coalition', 1)})"
         if kind == "dominance":
             return f"NK({rule['n']},{_text(rule['k'])})"
+        wide = _text(rule.get("range", DEFAULT_RANGE))
         if kind == "request":
             second = rule.get("p2", rule["p1"])
-            return f"REQ({_text(rule['p1'])},{_text(second)},{rule.get('n', 1)},{_text(rule.get('range', DEFAULT_RANGE))})"
-        return f"FREQ({rule['n']},{_text(rule.get('range', DEFAULT_RANGE))})"
+            return f"REQ({_text(rule['p1'])},{_text(second)},{rule.get('n', 1)},{wide})"
+        return f"FREQ({rule['n']},{wide})"
 
     def _check_method(self, method: Mapping[str, Any]) -> None:
         """Refuse parameters that a batch would silently lose; what --strict-argus sets is said in a comment."""

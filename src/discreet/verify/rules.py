@@ -259,7 +259,7 @@ class Recheck:
         return Result(few, level, level)
 
     def _asked_of_one(self, rule: Mapping[str, Any]) -> Fraction | None:
-        """The largest share of the only contribution of a cell that rules of closeness ask for, where no range is stated.
+        """The largest share of a cell's only contribution that rules of closeness ask for, where no range is stated.
 
         It is not asked where a contribution counts as several, where something else than the value is looked at, and of
         the other program, which has a range of its own.
