@@ -52,7 +52,7 @@ def rules_about_numbers() -> list[st.SearchStrategy[Any]]:
     """Least numbers of contributors and of records, and zeros."""
     low = {"zeros": st.booleans(), "below_one": st.just(True)}
     return [
-        st.builds(ds.MinContributors, st.integers(1, 5), RANGE, **low),
+        st.builds(ds.MinContributors, st.integers(1, 5), st.none() | RANGE, **low),
         st.builds(ds.MinFrequency, st.integers(1, 5), RANGE, st.booleans(), **low),
         st.builds(ds.ZeroUnsafe, st.sampled_from([0.25, 1, 3])),
     ]

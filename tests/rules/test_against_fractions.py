@@ -37,8 +37,19 @@ def broken_concentration(rule, amounts, consent, whole):
     return together / share - total if together else Fraction(-1)
 
 
-def finding(rule, drawn: Drawn, i: int):
-    """(lower, upper) that one rule asks for in one cell, in units before any limit; ``None`` where it is kept."""
+def asked_of_one(rules, profile, drawn: Drawn):
+    """What p% and (p, q) rules beside one without a range ask of a cell's only contribution, as a share of it."""
+    if profile == "argus" or drawn.values is not None or drawn.weights is not None:
+        return None
+    shares = [number(r.p) / number(getattr(r, "q", 100)) for r in rules if r.kind in ("p_percent", "prior_posterior")]
+    return max(shares, default=None)
+
+
+def finding(rule, drawn: Drawn, i: int, closest=None):
+    """(lower, upper) that one rule asks for in one cell, in units before any limit; ``None`` where it is kept.
+
+    ``closest`` is the share of the largest contribution that is asked where the rule has no range of its own.
+    """
     raw = drawn.cells[i]
     amounts = [Fraction(abs(x) if drawn.absolute else x) for x in raw]
     weights = [1] * len(raw) if drawn.weights is None else drawn.weights[i]
@@ -68,7 +79,12 @@ def finding(rule, drawn: Drawn, i: int):
         broken = 0 < counting < rule.n
         if rule.kind == "min_contributors":
             broken = broken and not all(consent)
-    return (max(ceil(number(rule.range) / 100 * abs(value)), 1),) * 2 if broken else None
+    if not broken:
+        return None
+    if rule.range is None and closest is not None:
+        protected = max(x for x, consents in zip(amounts, consent, strict=True) if not consents)
+        return (max(ceil(closest * protected), 1),) * 2
+    return (max(ceil(number(30 if rule.range is None else rule.range) / 100 * abs(value)), 1),) * 2
 
 
 def expected(rules, profile, drawn: Drawn):
@@ -77,7 +93,8 @@ def expected(rules, profile, drawn: Drawn):
     floors = drawn.table.attacker_bounds()[0].tolist()
     result = []
     for i, value in enumerate(values):
-        found = [(rule, levels) for rule in rules if (levels := finding(rule, drawn, i)) is not None]
+        closest = asked_of_one(rules, profile, drawn)
+        found = [(rule, levels) for rule in rules if (levels := finding(rule, drawn, i, closest)) is not None]
         if profile == "argus":
             found = in_argus_order(found, drawn)
         lower = max((levels[0] for _, levels in found), default=0)

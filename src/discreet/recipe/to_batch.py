@@ -11,6 +11,7 @@ from discreet.files.argus.apriori import number_text
 from discreet.files.argus.outputs import KINDS
 from discreet.files.argus.rda import ArgusMetadata
 from discreet.recipe.schema import ArgusFilePart, Recipe, RecipeTable
+from discreet.rules.frequency import DEFAULT_RANGE
 
 NUMBER_OF_KIND = {kind: number for number, kind in KINDS.items()}
 NUMBER_OF_TOTALS = {"given": "0", "computed": "1", "computed_keep_status": "1T", "as_they_are": "2"}
@@ -178,10 +179,11 @@ class _Writer:
             return f"P({_text(rule['p'])},{_text(rule.get('q', 100))},{rule.get('coalition', 1)})"
         if kind == "dominance":
             return f"NK({rule['n']},{_text(rule['k'])})"
+        wide = _text(rule.get("range", DEFAULT_RANGE))
         if kind == "request":
             second = rule.get("p2", rule["p1"])
-            return f"REQ({_text(rule['p1'])},{_text(second)},{rule.get('n', 1)},{_text(rule.get('range', 20))})"
-        return f"FREQ({rule['n']},{_text(rule.get('range', 20))})"
+            return f"REQ({_text(rule['p1'])},{_text(second)},{rule.get('n', 1)},{wide})"
+        return f"FREQ({rule['n']},{wide})"
 
     def _check_method(self, method: Mapping[str, Any]) -> None:
         """Refuse parameters that a batch would silently lose; what --strict-argus sets is said in a comment."""

@@ -51,7 +51,7 @@ def assess_table(
     _refuse_range(manual_range, profile)
     mine = [rule for rule in rules if rule.applies_to(table)]
     exempt = _missing(table) if missing_safe else np.zeros(len(table), np.bool_)
-    findings = [_without(rule, rule.evaluate(table, profile), exempt) for rule in mine]
+    findings = [_without(rule, rule.evaluate_beside(table, profile, mine), exempt) for rule in mine]
     hits = np.zeros(len(table), np.int64)
     for bit, found in enumerate(findings):
         hits |= np.where(found.unsafe, np.int64(1) << bit, 0)

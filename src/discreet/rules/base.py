@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -73,6 +73,10 @@ class Rule(ABC):
     @abstractmethod
     def evaluate(self, table: Table, profile: str) -> Finding:
         """Which cells break the rule, and their levels."""
+
+    def evaluate_beside(self, table: Table, profile: str, others: Sequence[Rule]) -> Finding:
+        """The same where other rules are asked of the table, too; levels may agree with theirs."""
+        return self.evaluate(table, profile)
 
     @abstractmethod
     def words(self, table: Table, row: int) -> str:

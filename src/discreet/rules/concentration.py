@@ -182,8 +182,13 @@ class PPercent(Concentration):
     def top(self) -> int:
         return self.coalition + 1
 
+    @property
+    def share(self) -> Fraction:
+        """How closely others may come to a contribution, as a share of it."""
+        return as_fraction(self.p) / 100
+
     def excess(self, found: Contributions) -> Excess:
-        return _gap(found, as_fraction(self.p) / 100, self.coalition)
+        return _gap(found, self.share, self.coalition)
 
     def words(self, table: Table, row: int) -> str:
         found = self.look(table, self.top).at(np.array([row]))
@@ -238,8 +243,13 @@ class PriorPosterior(Concentration):
     def top(self) -> int:
         return self.coalition + 1
 
+    @property
+    def share(self) -> Fraction:
+        """How closely others may come to a contribution, as a share of it, if nobody knew of the rest before."""
+        return as_fraction(self.p) / as_fraction(self.q)
+
     def excess(self, found: Contributions) -> Excess:
-        return _gap(found, as_fraction(self.p) / as_fraction(self.q), self.coalition)
+        return _gap(found, self.share, self.coalition)
 
     def words(self, table: Table, row: int) -> str:
         found = self.look(table, self.top).at(np.array([row]))

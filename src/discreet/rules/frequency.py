@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +25,7 @@ from discreet.rules.base import (
     whole_number,
     with_value,
 )
+from discreet.rules.concentration import PPercent, PriorPosterior, protected_and_coalition
 
 DEFAULT_RANGE = 30.0
 """Protection level of a cell with too few, in per cent of its value."""
@@ -64,7 +67,10 @@ class MinContributors(Rule):
     n
         Least number of contributors.
     range
-        Protection level in per cent of the value (magnitudes).
+        Protection level in per cent of the value (magnitudes). Left out, it agrees with a p% or (p, q) rule that is
+        asked of the same table and the same kind of contributor: p % of the largest contribution, what that rule asks
+        of a cell with one contributor. Without such a rule it is 30 % of the value, as it is with weights, with a
+        shadow variable and in the profile ``"argus"``.
     zeros
         Count contributors of magnitudes whose contribution is zero, too, as some programs do.
     level
@@ -87,7 +93,7 @@ class MinContributors(Rule):
 
     kind: ClassVar[str] = "min_contributors"
     n: int
-    range: float = DEFAULT_RANGE
+    range: float | None = None
     zeros: bool = False
     level: str = "holding"
     below_one: bool = False
@@ -95,7 +101,8 @@ class MinContributors(Rule):
 
     def check(self) -> None:
         whole_number(self.n, "n", self.kind)
-        share_of(self.range, "range", self.kind, high=1000, below_one=self.below_one)
+        if self.range is not None:
+            share_of(self.range, "range", self.kind, high=1000, below_one=self.below_one)
 
     def breaks(self, found: Contributions) -> Bools:
         """Which cells of these contributions have too few, whether a table holds them or not."""
@@ -111,9 +118,30 @@ class MinContributors(Rule):
         return found.count, found.count if self.zeros or _is_count(table) else with_value(found)
 
     def evaluate(self, table: Table, profile: str) -> Finding:
+        return self.evaluate_beside(table, profile, ())
+
+    def evaluate_beside(self, table: Table, profile: str, others: Sequence[Rule]) -> Finding:
         found = contributions_for(table, self.level, self)
         few = self._broken(found, self._counted(table)[1])
-        return _few(table, few, found.count, self.n, self.range, profile)
+        share = self._share(table, profile, others)
+        if share is None:
+            return _few(table, few, found.count, self.n, DEFAULT_RANGE if self.range is None else self.range, profile)
+        largest, _ = protected_and_coalition(contributions_for(table, self.level, self, top=1), 0)
+        level = np.maximum(ceiling(combine((share.numerator, largest)), share.denominator), 1)
+        return Finding(few, np.where(few, level, 0), np.where(few, level, 0))
+
+    def _share(self, table: Table, profile: str, others: Sequence[Rule]) -> Fraction | None:
+        """How closely others may come to a contribution, as the strictest p% or (p, q) rule beside this one says it.
+
+        None where a range was given, or where no such rule looks at the contributions as they stand: with weights one
+        contributor counts as several, and of a shadow variable nothing follows for the value.
+        """
+        if self.range is not None or profile == "argus" or _is_count(table):
+            return None
+        if table.spec.weight or table.spec.shadow is not None:
+            return None
+        beside = (rule for rule in others if isinstance(rule, PPercent | PriorPosterior) and rule.level == self.level)
+        return max((rule.share for rule in beside), default=None)
 
     def words(self, table: Table, row: int) -> str:
         everybody, some = (int(column[row]) for column in self._counted(table))

@@ -36,7 +36,7 @@ RULES: dict[str, Shape] = {
     "dominance": record({"n": whole(1), "k": PERCENT, "level": LEVEL}, LARGE | BELOW_ONE),
     "max_share": record({"share": above_zero(1), "level": LEVEL}, LARGE),
     "min_contributors": record(
-        {"n": whole(1), "range": PERCENT, "level": LEVEL}, {"zeros": flag, **BELOW_ONE, **TABLES}
+        {"n": whole(1), "level": LEVEL}, {"range": PERCENT, "zeros": flag, **BELOW_ONE, **TABLES}
     ),
     "min_frequency": record(
         {"n": whole(1), "range": PERCENT}, {"weighted": flag, "zeros": flag, **BELOW_ONE, **TABLES}

@@ -28,6 +28,8 @@ from discreet.verify.rule_shapes import rule as well_formed
 
 Wide = NDArray[Any]
 CONCENTRATION = ("dominance", "max_share", "p_percent", "prior_posterior")
+USUAL_RANGE = 30
+"""Per cent of the value that are asked of cells with too few contributors where no range is stated."""
 NEVER = 2**80
 """A level that no release can reach."""
 
@@ -76,7 +78,7 @@ class Recheck:
                     self.asserted.append(f"rule {rule['kind']} in table {table.name}: one of the office's own")
                     self.unsafe |= said
             else:
-                self.checked.append(rule)
+                self.checked.append(self._with_range(rule))
                 spared = exempt if rule["kind"] != "group_disclosure" else np.zeros(self.size, np.bool_)
                 results.append((rule["kind"], result._replace(unsafe=result.unsafe & ~spared)))
                 self.misreported |= said != results[-1][1].unsafe
@@ -246,7 +248,41 @@ class Recheck:
         few = _below(found.count, some, rule["n"])
         if found.unwaived is not None:
             few &= found.unwaived != -1
-        return self._few(few, found.count.astype(object), rule)
+        share = self._asked_of_one(rule)
+        if share is None:
+            return self._few(few, found.count.astype(object), rule)
+        if not found.top.shape[1]:
+            raise KeyError("top")
+        protected = (found.top[:, 0] if found.unwaived is None else found.unwaived).astype(object)
+        level = _ceil(protected * share.numerator, share.denominator)
+        level = np.where(level < 1, 1, level)
+        return Result(few, level, level)
+
+    def _asked_of_one(self, rule: Mapping[str, Any]) -> Fraction | None:
+        """The largest share of a cell's only contribution that rules of closeness ask for, where no range is stated.
+
+        It is not asked where a contribution counts as several, where something else than the value is looked at, and of
+        the other program, which has a range of its own.
+        """
+        spec, assessment = self.table.spec, self.table.assessment
+        if "range" in rule or self.argus or self.counts or spec.weight or spec.shadow is not None or assessment is None:
+            return None
+        shares = []
+        for other in assessment.rules:
+            if other["kind"] in ("p_percent", "prior_posterior"):
+                well_formed(other, other["kind"])
+                if other["level"] == rule["level"]:
+                    shares.append(_number(other, "p") / _number(other, "q", 100))
+        return max(shares, default=None)
+
+    def _with_range(self, rule: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A rule with the range that it came to where it states none."""
+        plain = self.counts and not self.argus and not self.table.spec.weight
+        if rule["kind"] != "min_contributors" or "range" in rule or plain:
+            return rule
+        share = self._asked_of_one(rule)
+        said = f"{USUAL_RANGE} % of the value" if share is None else f"{float(100 * share):g} % of the largest"
+        return {**rule, "range": said}
 
     def _having(self, count: Ints, nonzero: Ints | None, found: Contributions | None) -> Ints:
         """How many have a value. The engine says it; a ready-made table may show it by a list that ends with zeros."""
@@ -260,7 +296,7 @@ class Recheck:
         return some
 
     def _few(self, few: NDArray[np.bool_], frequency: Wide, rule: Mapping[str, Any]) -> Result:
-        percent = self._percent(_number(rule, "range"))
+        percent = self._percent(_number(rule, "range", USUAL_RANGE))
         if self.argus or not self.counts:
             return Result(few, percent, percent)
         one = 10**self.table.decimals

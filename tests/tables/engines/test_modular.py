@@ -14,6 +14,7 @@ from discreet.generate import business_survey
 from discreet.relations import System, build_system
 from discreet.tables.engines import modular
 from discreet.tables.engines.modular import ModularSettings
+from discreet.tables.engines.visits import Holders, Visits
 from tests.tables.engines.toys import (
     FIFTEEN,
     attacked,
@@ -184,3 +185,46 @@ def test_every_subtable_is_solved_to_a_proved_optimum_unless_it_is_told_not_to()
         assert (found.effort["subtables_solved"], found.effort["subtables_proved"]) == (2, 2)
         assert not found.notes
         assert price(system, found.withheld) < price(system, quick.withheld)
+
+
+def at_all(self: Visits, holders: Holders, withheld: np.ndarray) -> range:
+    """Look at every sub-table of a level, whether it changed or not."""
+    self.seen = withheld.copy()
+    return range(self.first, self.last)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_new_starts_look_only_at_what_changed_and_find_the_same(monkeypatch, seed, linked):
+    table = business_survey(150 + 80 * seed, activities=(3, 8), regions=(2, 6), seed=seed)
+    by = {
+        name: ds.Hierarchy.from_parents(table.parents[name], total="Total") for name in ("activity", "region", "size")
+    }
+    firms = ds.Microdata(table.records, contributor="holding")
+    views = (
+        [("activity", "region"), ("activity", "size")] if linked else [("activity", "region", "size")[: 2 + seed % 2]]
+    )
+    system = build_system(
+        ds.TableSet(
+            [
+                ds.tabulate(firms, by={v: by[v] for v in view}, value="turnover", name=view[1]).assess(ds.PPercent(15))
+                for view in views
+            ]
+        )
+    )
+    cost, settings = system.cost("value"), ModularSettings(nodes=20, carried=5)
+    looked_at, visit = [0, 0], modular._Modular._visit
+
+    def counting(self, places, level, visited):
+        looked_at[-1] += len(visited)
+        visit(self, places, level, visited)
+
+    monkeypatch.setattr(modular._Modular, "_visit", counting)
+    found = modular.propose(system, cost, settings)
+    looked_at.append(0)
+    monkeypatch.setattr(Visits, "changed", at_all)
+    again = modular.propose(system, cost, settings)
+    assert found.effort["restarts"] > 0
+    assert looked_at[1] < looked_at[2]
+    assert np.array_equal(found.withheld, again.withheld)
+    assert (found.effort, found.notes) == (again.effort, again.notes)

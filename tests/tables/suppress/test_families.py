@@ -20,9 +20,9 @@ from discreet.tables.suppress.families import EVERYWHERE, NEARBY, CertificateFam
 TARGET = 2
 
 
-def moving(by: int) -> Alternative:
+def moving(by: int, cost: float = 0.0, beside: int = 1) -> Alternative:
     """An alternative that moves the target, and another cell the other way."""
-    return Alternative(np.array([1, TARGET], np.int32), np.array([-by, by]), 1, 0.0)
+    return Alternative(np.array([beside, TARGET], np.int32), np.array([-by, by]), 1, cost)
 
 
 class Programs:
@@ -31,12 +31,15 @@ class Programs:
     def __init__(self, found: Sequence[Alternative | None]) -> None:
         self.waiting = list(found)
         self.withheld = np.zeros(5, np.bool_)
+        self.spent = 100.0
+        self.budgets: list[float] = []
         self.asked: list[tuple[int, int, tuple[int, int]]] = []
         self.held: list[list[int]] = []
 
     def find(self, target: int, direction: int, level: int, budget: float, *sizes: int) -> Alternative | None:
         assert target == TARGET
         self.asked.append((direction, level, (sizes[0], sizes[1])))
+        self.budgets.append(budget)
         return self.waiting.pop(0) if self.waiting else None
 
     @contextmanager
@@ -46,6 +49,9 @@ class Programs:
 
     def withhold(self, cells: np.ndarray) -> None:
         self.withheld[cells] = True
+
+    def release(self, cells: np.ndarray) -> None:
+        self.withheld[cells] = False
 
 
 class Insiders:
@@ -164,6 +170,41 @@ def test_an_alternative_against_insiders_that_they_rule_out_ends_the_search():
     maker, programs = families([one, two, two], Insiders("full", against((one, {1}), (two, {1}))), up=5)
     assert maker.make(TARGET, []) == Unprotected(UP, frozenset({1}))
     assert len(programs.asked) == 2
+
+
+def test_where_one_against_many_is_dear_each_half_is_looked_for():
+    free, dear = moving(5), moving(5, cost=50, beside=0)
+    low, high = moving(5, cost=0.5, beside=3), moving(5, cost=1, beside=4)
+    rules = against((free, {1, 3, 5, 7}), (dear, set()), (low, {5, 7}), (high, {1}))
+    maker, programs = families([free, dear, low, high], Insiders("full", rules), up=5)
+    assert maker.make(TARGET, []) == [Member(UP, a, 1) for a in (free, low, high)]
+    assert programs.held == [[1, 3, 5, 7], [1, 3], [5, 7]]
+    assert programs.budgets[2:] == pytest.approx([50, 49.5])
+    assert maker.found == [free, low, high]
+    assert np.flatnonzero(programs.withheld).tolist() == [1, TARGET, 3, 4]
+    assert maker.spent == 1.5
+
+
+@pytest.mark.parametrize("second", [60.0, None])
+def test_halves_that_are_dearer_together_or_not_to_be_had_are_given_up(second):
+    free, dear = moving(5), moving(5, cost=50, beside=0)
+    low = moving(5, cost=1, beside=3)
+    high = None if second is None else moving(5, cost=second, beside=4)
+    rules = against((free, {1, 3, 5, 7}), (dear, set()), (low, {5, 7}))
+    if high is not None:
+        rules |= against((high, set()))
+    maker, programs = families([free, dear, low, high], Insiders("full", rules), up=5)
+    assert maker.make(TARGET, []) == [Member(UP, free, 1), Member(UP, dear, 1)]
+    assert maker.found == [free, dear]
+    assert np.flatnonzero(programs.withheld).tolist() == [0, 1, TARGET]
+    assert maker.spent == 50
+
+
+def test_one_against_many_that_costs_little_of_what_is_withheld_is_kept():
+    free, cheap = moving(5), moving(5, cost=1, beside=0)
+    maker, programs = families([free, cheap], Insiders("full", against((free, {1, 3}), (cheap, set()))), up=5)
+    assert maker.make(TARGET, []) == [Member(UP, free, 1), Member(UP, cheap, 1)]
+    assert programs.held == [[1, 3]]
 
 
 def test_kept_members_are_used_where_they_help():

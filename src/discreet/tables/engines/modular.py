@@ -2,17 +2,17 @@
 
 In every sub-table the cheapest cells are withheld that let each unsafe cell move by its level there. Cells that are
 withheld already enter as cells to protect; margins that are published cost more than all inner cells together. Where a
-margin must be withheld all the same, it is marked and the work starts again from the top; sub-tables for which nothing
-changed are taken from memory. Sub-tables of one level are solved at the same time. What sub-tables give away *together*
-is not looked at: over all relations some unsafe cells may be short of their levels.
+margin must be withheld all the same, it is marked and the work starts again from the top; only sub-tables that hold a
+cell for which something changed are looked at then. Sub-tables of one level are solved at the same time. What they
+give away *together* is not looked at: over all relations some unsafe cells may be short of their levels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
 from discreet.tables.engines.smallest import FlatTable, SmallestPattern, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables
+from discreet.tables.engines.visits import NONE, Holders, Visits
 
 MOST_RESTARTS = 500
 
@@ -104,41 +105,50 @@ class _Modular:
             (int(level), t, number) for t, part in enumerate(self.subtables) for number, level in enumerate(part.level)
         )
         places = [_place(self.subtables[t], level, t, number) for level, t, number in order]
+        holders = Holders([place.cells for place in places], len(self.system))
+        levels = _levels(places)
         marked = self.start.copy()
-        withheld, again = self._downwards(places, marked)
+        withheld, again = self._downwards(places, holders, levels, marked)
         while len(again) and self.work.restarts < MOST_RESTARTS:
             marked[again] = True
             self.work.restarts += 1
-            withheld, again = self._downwards(places, marked)
+            withheld, again = self._downwards(places, holders, levels, marked)
         return self._proposal(withheld, len(again) > 0)
 
-    def _downwards(self, places: list[_SubTable], marked: Bools) -> tuple[Bools, Ints]:
+    def _downwards(
+        self, places: list[_SubTable], holders: Holders, levels: list[Visits], marked: Bools
+    ) -> tuple[Bools, Ints]:
         """One way from the top to the finest sub-tables, or to the first level at which margins had to be withheld.
 
         Sub-tables of one level do not look at each other's results, so that they can be solved at the same time.
         """
         withheld = marked.copy()
         self.work.short.clear()
-        before: dict[int, tuple[Bools, SmallestPattern]] = {}
-        done = 0
-        for _, group in groupby(range(len(places)), key=lambda p: places[p].level):
-            level = list(group)
-            checkpoint("modular", done, len(places))
-            hidden = {p: (places[p].cells >= 0) & withheld[places[p].cells] for p in level}
-            found = self._solved(places, {p: mask for p, mask in hidden.items() if mask.any()}, done)
-            done += len(level)
-            margins: set[int] = set()
-            for p, result in found.items():
-                before[p] = hidden[p], result
-                flat = places[p].cells.ravel()
-                for cell in flat[result.short].tolist():
-                    if self.system.unsafe[cell]:
-                        self.work.short.setdefault(cell, places[p])
-                margins.update(flat[result.new[_is_margin(places[p], result.new)]].tolist())
-                withheld[flat[result.new]] = True
-            if margins:
-                return withheld, np.array(sorted(margins), np.int64)
-        return withheld, _unseen(places, before, withheld)
+        for level in levels:
+            checkpoint("modular", level.first, len(places))
+            self._visit(places, level, level.changed(holders, withheld))
+            for p, cells in sorted(level.short.items()):
+                for cell in cells.tolist():
+                    self.work.short.setdefault(cell, places[p])
+            withheld[level.all_added] = True
+            if level.margins:
+                return withheld, level.all_margins
+        late = [level.late(holders, withheld) for level in levels]
+        return withheld, np.unique(np.concatenate(late)) if late else NONE
+
+    def _visit(self, places: list[_SubTable], level: Visits, visited: Sequence[int]) -> None:
+        """Look at some sub-tables of a level, as things were withheld when that began."""
+        assert level.seen is not None
+        hidden = {p: (places[p].cells >= 0) & level.seen[places[p].cells] for p in visited}
+        found = self._solved(places, {p: mask for p, mask in hidden.items() if mask.any()}, level.first)
+        for p in hidden:
+            if p not in found:
+                level.note(p, NONE, NONE, NONE)
+                continue
+            result, flat = found[p], places[p].cells.ravel().astype(np.int64)
+            short = flat[result.short]
+            margins = flat[result.new[_is_margin(places[p], result.new)]]
+            level.note(p, flat[result.new], margins, short[self.system.unsafe[short]])
 
     def _solved(self, places: list[_SubTable], hidden: dict[int, Bools], done: int) -> dict[int, SmallestPattern]:
         """The cheapest patterns of sub-tables, from memory or made at the same time, in a fixed order."""
@@ -247,20 +257,11 @@ def _is_margin(place: _SubTable, flat: Ints) -> Bools:
     return result
 
 
-def _unseen(places: list[_SubTable], before: dict[int, tuple[Bools, SmallestPattern]], withheld: Bools) -> Ints:
-    """Cells that were withheld after a sub-table with them was done, as in linked tables.
-
-    Margins that are withheld are found at once; these cells are inner ones of several sub-tables.
-    """
-    found: set[int] = set()
-    for p, place in enumerate(places):
-        late = (place.cells >= 0) & withheld[place.cells]
-        if p in before:
-            hidden, result = before[p]
-            late &= ~hidden
-            late.ravel()[result.new] = False
-        found.update(place.cells[late].tolist())
-    return np.array(sorted(found), np.int64)
+def _levels(places: list[_SubTable]) -> list[Visits]:
+    """Sub-tables of one level each; none has been looked at."""
+    level = np.array([place.level for place in places], np.int64)
+    starts = np.flatnonzero(np.diff(level, prepend=-1)) if len(level) else NONE
+    return [Visits(int(a), int(b)) for a, b in zip(starts, [*starts[1:], len(places)], strict=True)]
 
 
 def _margin_weights(shape: tuple[int, ...], whole: Bools) -> Floats:

@@ -21,6 +21,9 @@ NEARBY, EVERYWHERE = 600, 10**9
 """Cells among which a certificate against insiders is looked for first, and then."""
 SMALL_SHARE = 1_000
 """That a cell moves at all is shown with this part of its level."""
+DEAR, CHEAPER = 1e-2, 1e-9
+"""A member against several insiders is dear when it costs more than the first share of all that is withheld; several
+members take its place that are cheaper by more than the second."""
 
 
 class Member(NamedTuple):
@@ -36,6 +39,16 @@ class Unprotected(NamedTuple):
 
     use: int
     insiders: frozenset[int] = frozenset()
+
+
+class _Asked(NamedTuple):
+    """What members of a family must show: how far a cell moves, in which directions, and to whom not."""
+
+    target: int
+    use: int
+    directions: tuple[int, ...]
+    level: int
+    excluded: set[int]
 
 
 class CertificateFamilies:
@@ -114,17 +127,66 @@ class CertificateFamilies:
         """The family with members against every insider; spare ones are taken where they help."""
         excluded = self.attackers.excluded(target, directions[0], level)
         family, left = self._enough(target, family, spare, excluded)
+        asked = _Asked(target, use, directions, level, excluded)
         while left is EVERYBODY or left:
-            named = set() if left is EVERYBODY else left
-            wanted = [named, {min(named)}] if len(named) > 1 else [named]
-            more = self._against(target, use, directions, level, wanted, budget)
-            if more is None:
+            more = self._against_each(asked, set() if left is EVERYBODY else left, budget)
+            if not more:
                 return Unprotected(use, _named(left))
-            family = [*family, more]
+            family = [*family, *more]
             before, left = left, self._left(target, family, excluded)
             if left == before:
                 return Unprotected(use, _named(left))
         return family
+
+    def _against_each(self, asked: _Asked, insiders: set[int], budget: float) -> list[Member]:
+        """A member that no insider of a group can rule out, or else one against the first of them, or nothing.
+
+        Where that costs much, members against each half of the group are looked for that cost less together, and so on:
+        few of many insiders make an alternative dear.
+        """
+        target, use, directions, level, _ = asked
+        before, spent = len(self.new), self.spent
+        wanted = [insiders, {min(insiders)}] if len(insiders) > 1 else [insiders]
+        one = self._against(target, use, directions, level, wanted, budget)
+        if one is None:
+            return []
+        cost = self.spent - spent
+        if len(insiders) < 2 or cost <= DEAR * self.programs.spent:
+            return [one]
+        needed, found = self._taken_back(before, spent)
+        several = self._against_halves(asked, insiders, min(budget, spent + cost * (1 - CHEAPER)))
+        if several is not None:
+            return several
+        self._taken_back(before, spent)
+        for cells in needed:
+            self.programs.withhold(cells)
+        self.new += needed
+        self.found += found
+        self.spent = spent + cost
+        return [one]
+
+    def _against_halves(self, asked: _Asked, insiders: set[int], budget: float) -> list[Member] | None:
+        """Members of which every insider of a group leaves one, looked for by halves; none where they cost too much."""
+        order, left = sorted(insiders), set(insiders)
+        members: list[Member] = []
+        for half in (set(order[: len(order) // 2]), set(order[len(order) // 2 :])):
+            while group := left & half:
+                found = self._against_each(asked, group, budget)
+                rest = self._left(asked.target, found, asked.excluded) if found else group
+                if rest is EVERYBODY or rest >= group or self.spent >= budget:
+                    return None
+                members += found
+                left &= rest
+        return members
+
+    def _taken_back(self, kept: int, spent: float) -> tuple[list[np.ndarray], list[Alternative]]:
+        """All but so many of the alternatives that were found, and what they needed, which is published again."""
+        cells, found = self.new[kept:], self.found[kept:]
+        for some in cells:
+            self.programs.release(some)
+        del self.new[kept:], self.found[kept:]
+        self.spent = spent
+        return cells, found
 
     def _against(
         self,
