@@ -26,7 +26,8 @@ def _write_number(value: int, text: Any, at: int) -> int:
         at += 1
         size = np.uint64(0) - size
     if size < np.uint64(SHORT):
-        short, digits = np.uint32(size), 1
+        short: Any = np.uint32(size)
+        digits = 1
         if short >= np.uint32(10_000):
             digits = 5 + (short >= np.uint32(100_000)) + (short >= np.uint32(1_000_000))
             digits += (short >= np.uint32(10_000_000)) + (short >= np.uint32(100_000_000))

@@ -59,7 +59,8 @@ def noisy_count(packed: Any, shift: int, row_of: Ints, changes: Codes, cycle: in
         key = key % np.uint64(changes.shape[1])
     else:  # a power of two: no division
         key = key & bits
-    count, last = np.int64(packed >> np.uint64(shift)), len(row_of) - 1
+    count: Any = np.int64(packed >> np.uint64(shift))
+    last = len(row_of) - 1
     row: Any = row_of[min(count, last)]
     if cycle > 1 and count > last:
         row = len(changes) - cycle + (count - last - 1) % cycle
