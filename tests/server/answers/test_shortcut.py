@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +17,11 @@ from discreet.server import answer as answering
 from discreet.server.account import MemoryAccount
 from discreet.server.answer import answered, shown
 from discreet.server.dataset import Dataset
-from discreet.server.question import Question, Selection
+from discreet.server.question import Question, QuestionBody, Selection
+from discreet.server.service import Service
 from discreet.server.shortcut import same_tables
 from discreet.verbs.protect import protect
-from tests.server.census import made
+from tests.server.census import PUBLIC, Budgets, KeptLog, made
 
 METHOD = "D = 5, V = 3.0, js = 2, modulus = 65536"
 METHODS = {
@@ -136,3 +139,60 @@ def test_values_whole_countries_and_tables_of_areas_go_the_long_way(dataset: Dat
     ]
     assert dataset.shortcut.leads(question)
     assert not any(dataset.shortcut.leads(other) for other in others)
+
+
+class ReadyBudgets(Budgets):
+    """Budgets of which some cells are at hand."""
+
+    ready = 10**6
+
+    def at_hand(self, holder: str, cells: int, most: int) -> bool:
+        if self.ready < cells:
+            return False
+        self.ready -= cells
+        return True
+
+
+def test_what_takes_little_needs_no_thread_and_is_paid_and_logged(tmp_path: Path) -> None:
+    dataset = made(tmp_path, records=3_000, areas=10)
+    places, log, budgets = {(dataset.name, dataset.edition): dataset}, KeptLog(), ReadyBudgets()
+    assert dataset.areas is not None
+    one, two = [code for code in dataset.areas.base_codes if code not in dataset.refused["all"]][:2]
+    threads: list[int] = []
+
+    async def asked(service: Service, area: str | None) -> bytes:
+        whole = service.workplace.run
+
+        async def counted(size: int, work: Any) -> Any:
+            threads.append(size)
+            return await whole(size, work)
+
+        service.workplace.run = counted  # type: ignore[method-assign]
+        body = QuestionBody(variables=["sex", "marital"], area=area)
+        try:
+            return (await service.ask(PUBLIC, (dataset.name, "latest"), body, "jsonstat", "1")).content
+        finally:
+            service.workplace.run = whole  # type: ignore[method-assign]
+
+    async def main() -> None:
+        account = MemoryAccount()
+        service = Service(places, account, budgets, log, at_once=True)
+        plain = Service(places, MemoryAccount(), Budgets(), KeptLog())
+        first = await asked(service, one)
+        assert len(threads) == 1  # the first one is charged
+        second = await asked(service, two)
+        assert len(threads) == 1
+        assert [first, second] == [await asked(plain, one), await asked(plain, two)]
+        assert budgets.ready == 10**6 - 3 * 5
+        budgets.ready = 0
+        service.answers = type(service.answers)()
+        service._encoded.clear()
+        account.tables.clear()
+        del threads[:]
+        assert await asked(service, two) == second
+        assert len(threads) == 1
+        for each in (service, plain):
+            await each.workplace.close()
+
+    asyncio.run(main())
+    assert [type(entry).__name__ for entry in log.entries] == ["AnswerGiven"] * 3

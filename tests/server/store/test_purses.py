@@ -49,6 +49,23 @@ def test_workers_together_never_hand_out_more_than_the_budget(store: Store) -> N
     assert store.budgets.used("ada") <= MOST
 
 
+def test_at_hand_is_what_a_purse_has_and_no_more(store: Store, clock: Callable[[], float]) -> None:
+    purses = Purses(store.budgets)
+    assert not purses.at_hand("ada", 1, MOST)  # nobody filled it
+    purses.reserve("ada", 100, MOST)
+    assert [purses.at_hand("ada", 400, MOST) for _ in range(3)] == [True, True, False]
+    assert purses.at_hand("ada", 100, MOST)
+    assert not purses.at_hand("ada", 1, MOST)
+    assert not purses.at_hand("ben", 1, MOST)
+    assert store.budgets.used("ada") == 1_000
+    purses.reserve("ada", 1, MOST)
+    assert store.budgets.used("ada") == 2_000
+    with purses._lock:  # somebody takes cells from the budgets
+        assert not purses.at_hand("ada", 1, MOST)
+    clock.time += 86_400  # type: ignore[attr-defined]
+    assert not purses.at_hand("ada", 1, MOST)
+
+
 def test_what_was_taken_yesterday_is_for_yesterday(store: Store, clock: Callable[[], float]) -> None:
     purses = Purses(store.budgets)
     purses.reserve("ada", 1, MOST)

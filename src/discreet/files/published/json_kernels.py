@@ -18,7 +18,7 @@ SHORT = 10**9
 
 
 @kernel("i8(i8, u1[::1], i8)")
-def _write_number(value: int, text: Any, at: int) -> Any:
+def _write_number(value: int, text: Any, at: int) -> int:
     """Write a number from a place on; where it ends."""
     size = np.uint64(value)
     if value < 0:
@@ -27,7 +27,7 @@ def _write_number(value: int, text: Any, at: int) -> Any:
         size = np.uint64(0) - size
     if size < np.uint64(SHORT):
         short: Any = np.uint32(size)
-        digits: Any = 1
+        digits = 1
         if short >= np.uint32(10_000):
             digits = 5 + (short >= np.uint32(100_000)) + (short >= np.uint32(1_000_000))
             digits += (short >= np.uint32(10_000_000)) + (short >= np.uint32(100_000_000))
