@@ -496,6 +496,14 @@ def test_what_batches_cannot_say_is_named(job: Path) -> None:
             recipe_batch(read_recipe(changed), metadata)
 
 
+def test_a_rule_without_a_range_has_its_range_in_the_batch(job: Path) -> None:
+    text = next(iter(convert_batch(job).values()))
+    without = "\n".join(line for line in text.splitlines() if not line.startswith("range = "))
+    assert without != text
+    batch = recipe_batch(read_recipe(without), read_metadata(job.parent / "stand_in.rda"))
+    assert "FREQ(3,30)" in batch
+
+
 def test_capitals_of_variables_do_not_count(ready: Path) -> None:
     plain = run_batch(ready)
     written = (ready.parent / "safe.txt").read_bytes()
