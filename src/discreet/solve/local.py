@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 LATTICE = 3
 """Stands for a neighbourhood that follows the hierarchies of a table, of whatever size it is."""
-NEARBY_LATTICE = 601
-"""Counts as the size of a lattice among the others."""
 _NEAR = (80, STEEP), (250, STEEP), (600, STEEP), (1_500, STEEP)
 _FAR = (3_000, FLAT), (10_000, FLAT), (40_000, FLAT)
 SIZES = (*_NEAR, *_FAR, (200_000, FLAT))
@@ -32,9 +30,9 @@ SIZES = (*_NEAR, *_FAR, (200_000, FLAT))
 
 The last one is the whole system.
 """
-LARGE = (*_NEAR, *_FAR)
-"""The same where programs of the whole system would take minutes."""
-HUGE = (*_NEAR[:-1], (NEARBY_LATTICE, LATTICE), _NEAR[-1], *_FAR)
+LARGE = (*_NEAR, *_FAR, (40_001, BY_COST), (200_000, FLAT))
+"""The same where the whole system is too large for a program: what is cheap by now lies near by cost, if not by steps."""
+HUGE = (*LARGE, (200_001, LATTICE))
 """The same with a lattice, for cells that are left at the end: what is found in it is many times as dear."""
 CUBES = (_NEAR[0], (81, LATTICE), *_NEAR[1:], *_FAR, (200_000, FLAT))
 """The same for tables of three and more variables: few neighbourhoods hold all corners of a cube, a lattice does."""
@@ -42,9 +40,10 @@ QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
 """Where an alternative costs a good part of all that is withheld, so many times that part are looked at, at most."""
-BY_STAKE, LEAST_BY_STAKE = 10_000_000, 250
-"""In large systems, where it is known what a pattern costs about: what an alternative costs of that, times the first
-number, is how many cells are looked at for something cheaper; where that is fewer than the second number, none."""
+BY_STAKE = 10_000_000
+"""In large systems, where it is known what a pattern costs about: what an alternative costs of that, times this number,
+is how many cells are looked at for something cheaper; few hundred where that is fewer, and none where an alternative
+costs less than one of so many cells does on average: the many small ones cost more than the few large ones together."""
 AGAIN = 0.02
 """Programs of many cells are solved again where the alternative costs this share of all that is withheld."""
 SECOND, FURTHER = 1_500, 6_000
@@ -176,7 +175,8 @@ class LocalPrograms:
         whole = CUBES if cubes else SIZES
         self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE
         self.wide_left = float(WIDE_ITERATIONS) if cubes else np.inf
-        self.second, self.rounds, self.expected = SECOND, 1, 0.0
+        self.second, self.rounds = SECOND, 1
+        self.expected, self.shared_by = 0.0, 1
 
     def charge(self, cost: Floats) -> None:
         """Let withholding cells cost this from now on."""
@@ -253,8 +253,10 @@ class LocalPrograms:
     ) -> Alternative:
         """The same, where the effort is shared out by what could be saved of the cost that is ``expected``."""
         most = int(min(BY_STAKE * best.cost / self.expected, MOST_AT_STAKE))
-        if most < LEAST_BY_STAKE:
-            return best
+        if most < NARROW:
+            if best.cost * self.shared_by <= self.expected:
+                return best
+            most = NARROW
         if measure != LATTICE and most >= SECOND:
             best = self._in_lattice(target, direction, level, best.cost) or best
         return self._within(target, direction, level, most, BY_COST, best.cost)[0] or best

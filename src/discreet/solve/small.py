@@ -83,11 +83,15 @@ class Solver:
         self.effort = np.zeros(2, np.int64)
         """Programs solved, and iterations that they took."""
         self.thorough = True
+        self._highs: Any = None
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Ask nobody any more: whoever is asked and what asks would hold each other, with all their arrays."""
         self.listen: Callable[[], None] = lambda: None
         """Called now and then while a program runs; what it raises stops the program."""
         self.allowed: Callable[[], bool] = lambda: True
         """Whether the next program is solved; one that is not finds nothing."""
-        self._highs: Any = None
 
     @property
     def programs(self) -> int:

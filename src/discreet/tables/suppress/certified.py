@@ -26,6 +26,8 @@ from discreet.tables.suppress.users import Users
 CLOSE = 1e-9
 MILLION = 1_000_000
 """In systems of more cells effort is shared out by what it may save of the cost of all, not by rank."""
+IN_LARGE = 4
+"""There this share of the iterations of the first pattern may go into giving up, where that is more than usual."""
 ROUNDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))
 """Rounds in which secondaries are given up, and the part of that work which each is expected to take."""
 NEARBY, FURTHER = ((250, STEEP), (251, LATTICE), (600, STEEP)), ((250, STEEP), (251, LATTICE), (1_500, STEEP))
@@ -95,8 +97,12 @@ def certify(
     among = movable if allowed is None else movable & allowed
     search = _CertifiedSearch(system, cost, beyond, attackers, limits, among)
     search.least = least
-    search.programs.expected = least if len(system) > MILLION else 0.0
-    return search.run(cost if first_cost is None else first_cost, cost)
+    if len(system) > MILLION:
+        search.programs.expected, search.programs.shared_by = least, max(int(system.unsafe.sum()), 1)
+    try:
+        return search.run(cost if first_cost is None else first_cost, cost)
+    finally:
+        search.programs.solver.let_go()
 
 
 def _families_against(programs: LocalPrograms, attackers: Attackers, up: Ints, down: Ints) -> CertificateFamilies:
@@ -175,7 +181,8 @@ class _CertifiedSearch:
         self.users.take(self.families)
         first = self.programs.solver.iterations
         care = self.limits.care
-        self.last = first + min(max(int(care.times * first), care.least), care.most)
+        most = max(care.most, first // IN_LARGE) if self.programs.expected > 0 else care.most
+        self.last = first + min(max(int(care.times * first), care.least), most)
         before = np.inf
         self.programs.solver.thorough = False
         for number in range(len(ROUNDS)):
