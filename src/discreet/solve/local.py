@@ -36,6 +36,8 @@ HUGE = (*LARGE, (200_001, LATTICE))
 """The same with a lattice, for cells that are left at the end: what is found in it is many times as dear."""
 CUBES = (_NEAR[0], (81, LATTICE), *_NEAR[1:], *_FAR, (200_000, FLAT))
 """The same for tables of three and more variables: few neighbourhoods hold all corners of a cube, a lattice does."""
+MOST_CUBES = 20_000
+"""Of larger ones the first answers of lattices are many times as dear, and no limit of wide programs is enough."""
 QUICK = 3_000
 """Neighbourhoods of at most so many cells are left to the compiled solver."""
 AT_STAKE, MOST_AT_STAKE = 1_000_000, 20_000
@@ -171,7 +173,7 @@ class LocalPrograms:
         self.charge(cost)
         self.solver = Solver()
         self.whole = len(value) <= SIZES[-1][0]
-        cubes = lattice is not None and lattice.variables > 2
+        cubes = lattice is not None and lattice.variables > 2 and len(value) <= MOST_CUBES
         whole = CUBES if cubes else SIZES
         self.sizes: Sequence[tuple[int, int]] = whole if self.whole else LARGE
         self.wide_left = float(WIDE_ITERATIONS) if cubes else np.inf

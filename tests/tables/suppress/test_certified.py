@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +15,7 @@ from discreet.errors import Cancelled, ParameterError, ProtectionError
 from discreet.generate import business_survey
 from discreet.progress import Step, reporting
 from discreet.relations import build_system
+from discreet.solve.local import LocalPrograms
 from discreet.solve.small import STEEP
 from discreet.tables.suppress.attackers import Attackers
 from discreet.tables.suppress.bound import least_cost
@@ -188,6 +191,27 @@ def test_in_tables_of_millions_of_cells_something_cheaper_is_looked_for_where_mu
         assert not pattern.unprotected
         assert least.proved() <= cost[pattern.withheld & ~system.unsafe].sum()
     assert ds.protect(table, ds.Suppress(insiders=None, joint=False)).verify().holds
+
+
+def test_what_a_search_works_with_is_gone_when_it_ends(monkeypatch):
+    """Of millions of cells it is gigabytes, which the evidence needs next."""
+    held = []
+
+    class Seen(LocalPrograms):
+        def __init__(self, *given):
+            super().__init__(*given)
+            held.append(weakref.ref(self))
+
+    monkeypatch.setattr("discreet.tables.suppress.certified.LocalPrograms", Seen)
+    system = build_system(survey())
+    cost, attackers = system.cost("value"), Attackers(system, "nonzero", None, np.zeros(len(system), np.bool_))
+    gc.disable()
+    try:
+        pattern = certify(system, cost, attackers, EffortLimits())
+        assert pattern.families
+        assert [one() for one in held] == [None]
+    finally:
+        gc.enable()
 
 
 def test_small_tables_are_searched_several_times_and_the_best_of_all_is_taken():
