@@ -31,7 +31,7 @@ SIZES = (*_NEAR, *_FAR, (200_000, FLAT))
 The last one is the whole system.
 """
 LARGE = (*_NEAR, *_FAR, (40_001, BY_COST), (200_000, FLAT))
-"""The same where programs of the whole system are too large: what is cheap by now lies near by cost, if not by steps."""
+"""The same where programs of the whole system are too large: what is cheap by now is near by cost, if not by steps."""
 HUGE = (*LARGE, (200_001, LATTICE))
 """The same with a lattice, for cells that are left at the end: what is found in it is many times as dear."""
 CUBES = (_NEAR[0], (81, LATTICE), *_NEAR[1:], *_FAR, (200_000, FLAT))
