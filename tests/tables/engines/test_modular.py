@@ -14,7 +14,7 @@ from discreet.generate import business_survey
 from discreet.relations import System, build_system
 from discreet.tables.engines import modular
 from discreet.tables.engines.modular import ModularSettings
-from discreet.tables.engines.visits import Holders, Visits
+from discreet.tables.engines.visits import SubtableHolders, Visits
 from tests.tables.engines.toys import (
     FIFTEEN,
     attacked,
@@ -187,7 +187,7 @@ def test_every_subtable_is_solved_to_a_proved_optimum_unless_it_is_told_not_to()
         assert price(system, found.withheld) < price(system, quick.withheld)
 
 
-def at_all(self: Visits, holders: Holders, withheld: np.ndarray) -> range:
+def at_all(self: Visits, holders: SubtableHolders, withheld: np.ndarray) -> range:
     """Look at every sub-table of a level, whether it changed or not."""
     self.seen = withheld.copy()
     return range(self.first, self.last)

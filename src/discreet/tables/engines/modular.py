@@ -26,7 +26,7 @@ from discreet.relations import System
 from discreet.tables.engines.proposal import Proposal, candidates, numbers, starting_pattern
 from discreet.tables.engines.smallest import FlatTable, SmallestPattern, cheapest
 from discreet.tables.engines.subtables import Subtables, subtables
-from discreet.tables.engines.visits import NONE, Holders, Visits
+from discreet.tables.engines.visits import NONE, SubtableHolders, Visits
 
 MOST_RESTARTS = 500
 
@@ -105,7 +105,7 @@ class _Modular:
             (int(level), t, number) for t, part in enumerate(self.subtables) for number, level in enumerate(part.level)
         )
         places = [_place(self.subtables[t], level, t, number) for level, t, number in order]
-        holders = Holders([place.cells for place in places], len(self.system))
+        holders = SubtableHolders([place.cells for place in places], len(self.system))
         levels = _levels(places)
         marked = self.start.copy()
         withheld, again = self._downwards(places, holders, levels, marked)
@@ -116,7 +116,7 @@ class _Modular:
         return self._proposal(withheld, len(again) > 0)
 
     def _downwards(
-        self, places: list[_SubTable], holders: Holders, levels: list[Visits], marked: Bools
+        self, places: list[_SubTable], holders: SubtableHolders, levels: list[Visits], marked: Bools
     ) -> tuple[Bools, Ints]:
         """One way from the top to the finest sub-tables, or to the first level at which margins had to be withheld.
 

@@ -16,7 +16,7 @@ from discreet.model.arrays import Bools, Codes, Ints, pointers, ranges
 NONE = np.zeros(0, np.int64)
 
 
-class Holders:
+class SubtableHolders:
     """Which sub-tables hold a cell."""
 
     def __init__(self, cells: Sequence[Codes], count: int) -> None:
@@ -52,7 +52,7 @@ class Visits:
     short: dict[int, Ints] = field(default_factory=dict)
     _all_added: Ints | None = None
 
-    def changed(self, holders: Holders, withheld: Bools) -> Sequence[int]:
+    def changed(self, holders: SubtableHolders, withheld: Bools) -> Sequence[int]:
         """Sub-tables that must be looked at, now that this is withheld; they count as looked at from now on."""
         before, self.seen = self.seen, withheld.copy()
         if before is None:
@@ -81,7 +81,7 @@ class Visits:
         """Those of it that are totals in the sub-table that withholds them, in order."""
         return np.unique(_joined(self.margins))
 
-    def late(self, holders: Holders, withheld: Bools) -> Ints:
+    def late(self, holders: SubtableHolders, withheld: Bools) -> Ints:
         """Cells of these sub-tables that were withheld after they had been looked at, and not by themselves."""
         assert self.seen is not None
         places, cells = holders.of(np.flatnonzero(withheld & ~self.seen), self.first, self.last)
