@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import ssl
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -112,7 +113,8 @@ async def take_new_lists(context: CheckedContext, warn: Callable[[str], object])
         Takes the words of what is wrong with new lists.
     """
     now = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, now.set)
+    if threading.current_thread() is threading.main_thread():  # signals are heard there only
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, now.set)
     while True:
         with suppress(TimeoutError):
             await asyncio.wait_for(now.wait(), RELOAD_EVERY)
